@@ -52,13 +52,13 @@ impl<A: Artifact> Core<A> {
         self.wake(now, memory);
     }
 
-    fn knows(&mut self, place: u16) {
+    pub(super) fn knows(&mut self, place: u16) {
         let slot = &self.slots[place as usize];
         self.known.push(Reverse((slot.done, slot.number, place)));
     }
 
     /// Executes what needed the results that are now known.
-    fn wake(&mut self, now: Ps, memory: &mut Memory<A>) {
+    pub(super) fn wake(&mut self, now: Ps, memory: &mut Memory<A>) {
         while let Some(Reverse((done, _, place))) = self.known.pop() {
             let mut waiter = std::mem::replace(&mut self.slots[place as usize].waiters, NOBODY);
             while waiter != NOBODY {

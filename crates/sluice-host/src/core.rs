@@ -99,7 +99,12 @@ pub(super) struct Core<A> {
     pub(super) stores: StoreBuffer,
     /// Lines sent to memory since last asked, with the time at which each leaves the L2.
     pub(super) sent: Vec<(Ps, Sent)>,
-    /// Whether there were any so far: then a line is marked as written when its store retires.
+    /// Whether it shares memory with other hosts.
+    pub(super) shares: bool,
+    /// Slots that look for a shared line later, since last asked, with the time of that.
+    pub(super) later: Vec<(Ps, u16)>,
+    /// Whether there were any so far: then a line is marked as written when its store retires, but
+    /// for cores that share memory, where that is when the store is done.
     pub(super) sends: bool,
     /// How many are on their way, and when the last of those that have arrived did.
     pub(super) flushing: u32,
@@ -143,6 +148,8 @@ impl<A: Artifact> Core<A> {
             retired: 0,
             stores: StoreBuffer::new(cpu.store_buffer),
             sent: Vec::new(),
+            shares: false,
+            later: Vec::new(),
             sends: false,
             flushing: 0,
             flushed: 0,
@@ -271,9 +278,12 @@ impl<A: Artifact> Core<A> {
             let wait = self.walk + self.ticks(extra);
             self.slots[place as usize].from += wait;
         }
+        if self.shares && memory.shares(line) {
+            return self.reach(now, place, memory);
+        }
         let from = self.slots[place as usize].from;
         let flags = match op {
-            MemOp::Store if !self.sends => DIRTY,
+            MemOp::Store if !self.sends || self.shares => DIRTY,
             _ => 0,
         };
         if let Some(entry) = self.l1.find(line) {
@@ -376,7 +386,7 @@ impl<A: Artifact> Core<A> {
                     at = at.max(room);
                     self.buffer(&slot);
                 }
-                if self.sends {
+                if self.sends && !self.shares {
                     self.written(slot.line);
                 }
                 self.stats.stores += 1;

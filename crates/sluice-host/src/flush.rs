@@ -76,6 +76,9 @@ impl<A: Artifact> Host<'_, A> {
     /// A line that a program sends to memory is below its L2.
     pub(super) fn flush(&mut self, number: usize, sent: Sent) {
         let at = self.now + self.l3_latency(number);
+        if self.memory.shares(sent.line) {
+            return self.flush_shared(number, sent.line, at);
+        }
         let below = self.l3.clean(sent.line);
         let addr = u64::from(sent.line) * 64;
         let is_written = below || sent.dirty;

@@ -125,40 +125,55 @@ impl SharedCache {
         self.stats.merges += 1;
     }
 
-    /// A line has come through a port. Returns the line that is written back for it.
-    pub fn arrive(&mut self, line: u32) -> Option<u32> {
-        let tags = self.tags.as_mut()?;
-        if tags.peek(line).is_some() {
-            return None;
+    /// A line has come through a port. Returns the entry that has to go for it, or 0.
+    pub fn arrive(&mut self, line: u32) -> u32 {
+        let Some(tags) = &mut self.tags else {
+            return 0;
+        };
+        match tags.peek(line) {
+            Some(_) => 0,
+            None => tags.insert(line, 0),
         }
-        let victim = tags.insert(line, 0);
-        self.written(victim)
     }
 
-    /// A line that was not there comes at this time. Returns the line that is written back for
-    /// it.
-    pub fn fill(&mut self, now: Ps, line: u32, at: Ps) -> Option<u32> {
-        let tags = self.tags.as_mut()?;
+    /// A line that was not there comes at this time. Returns the entry that has to go for it, or
+    /// 0.
+    pub fn fill(&mut self, now: Ps, line: u32, at: Ps) -> u32 {
+        let Some(tags) = self.tags.as_mut() else {
+            return 0;
+        };
         let before = std::mem::replace(&mut self.ready[line as usize % KNOWN], (line, at));
         if before.1 > now && before.0 != line {
             self.displaced.retain(|(_, when)| *when > now);
             self.displaced.push(before);
         }
-        let victim = tags.insert(line, PENDING);
-        self.written(victim)
+        tags.insert(line, PENDING)
     }
 
-    /// A line that was written comes from an L2. Returns the line that is written back for it.
-    pub fn take(&mut self, line: u32) -> Option<u32> {
-        let Some(tags) = &mut self.tags else {
-            return Some(line);
-        };
+    /// A line that was written comes from an L2. Returns the entry that has to go for it, or 0.
+    ///
+    /// # Panics
+    /// Without this cache.
+    pub fn take(&mut self, line: u32) -> u32 {
+        let tags = self.tags.as_mut().expect("an L3");
         if let Some(entry) = tags.find(line) {
             *entry |= DIRTY;
-            return None;
+            return 0;
         }
-        let victim = tags.insert(line, DIRTY);
-        self.written(victim)
+        tags.insert(line, DIRTY)
+    }
+
+    /// A line that is there was written.
+    pub fn mark(&mut self, line: u32) {
+        if let Some(entry) = self.tags.as_mut().and_then(|tags| tags.peek(line)) {
+            *entry |= DIRTY;
+        }
+    }
+
+    /// Loses a line. Says whether it was there as written.
+    pub fn remove(&mut self, line: u32) -> bool {
+        let tags = self.tags.as_mut();
+        tags.is_some_and(|tags| tags.remove(line) & DIRTY != 0)
     }
 
     /// A line goes to memory and stays. Says whether it was written.
@@ -169,7 +184,8 @@ impl SharedCache {
         dirty
     }
 
-    fn written(&mut self, victim: u32) -> Option<u32> {
+    /// An entry has left. Returns the line that is written back.
+    pub fn written(&mut self, victim: u32) -> Option<u32> {
         let dirty = victim & DIRTY != 0;
         self.stats.write_backs += u64::from(dirty);
         dirty.then(|| line_of(victim))

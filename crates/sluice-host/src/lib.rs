@@ -2,8 +2,8 @@
 //!
 //! [`simulate`] runs a [`Program`] on it. What the model of a core leaves out: branch prediction
 //! and wrong paths, instruction fetch, functional units and their latencies, hardware prefetchers,
-//! coherence traffic between the cores, and page walks that use the caches. What each means for
-//! results stands in docs/limits.md.
+//! coherence traffic between the cores of one host, and page walks that use the caches. What each
+//! means for results stands in docs/limits.md.
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -16,6 +16,7 @@ mod count;
 mod fill;
 mod flush;
 mod l3;
+mod leaving;
 mod length;
 mod memory;
 mod miss;
@@ -24,7 +25,9 @@ mod outside;
 mod params;
 mod phase;
 mod port;
+mod rights;
 mod sched;
+mod sharing;
 mod stats;
 mod stores;
 mod stream;
@@ -43,7 +46,8 @@ pub use config::{
 pub use length::RunLength;
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
-pub use port::{Ask, Reply};
+pub use port::{Ask, AskFor, Reply};
+pub use rights::Performed;
 pub use stats::{
     AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, PhaseStats, Requests,
     Sample,

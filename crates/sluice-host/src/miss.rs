@@ -25,6 +25,8 @@ pub(super) struct Miss {
     waiters: u16,
     /// Whether a store that has retired waits for it.
     pub stored: bool,
+    /// Whether a store waits for it to which the line must be the host's own.
+    pub writes: bool,
 }
 
 impl Miss {
@@ -36,6 +38,7 @@ impl Miss {
             asked: false,
             waiters: NOBODY,
             stored: false,
+            writes: false,
         }
     }
 }
@@ -143,6 +146,17 @@ impl Misses {
         self.ring[miss as usize].stored = true;
     }
 
+    /// A store waits for it to which the line must be the host's own.
+    pub fn want(&mut self, miss: u32) {
+        self.ring[miss as usize].writes = true;
+    }
+
+    /// The last miss for a line, if nobody knows yet when its answer comes.
+    pub fn find_unanswered(&self, line: u32) -> Option<u32> {
+        let is_it = |miss: &u32| self.is_open(*miss) && self.get(*miss).due == UNKNOWN;
+        self.find(line).filter(is_it)
+    }
+
     /// The answer comes at this time.
     pub fn expect(&mut self, miss: u32, at: u64) {
         self.ring[miss as usize].due = at;
@@ -159,8 +173,10 @@ impl Misses {
         if !self.is_open(miss) {
             return false;
         }
-        let Miss { line, asked, .. } = self.ring[miss as usize];
-        self.ring[miss as usize].waiters = NOBODY;
+        let it = &mut self.ring[miss as usize];
+        it.waiters = NOBODY;
+        it.writes &= it.stored;
+        let Miss { line, asked, .. } = *it;
         if asked {
             return false;
         }

@@ -3,7 +3,8 @@
 use super::artifact::{Artifact, Before, NoArtifact};
 use super::config::HostConfig;
 use super::memory::Memory;
-use super::port::{Ask, NO_LINE, Reply, WRITE, Waiter};
+use super::miss::Miss;
+use super::port::{Ask, AskFor, NO_LINE, Reply, WRITE, Waiter};
 use super::stream::Program;
 use super::system::{Event, Host, MEMORY_MAX};
 use sluice_model::{Device, ServedBy};
@@ -100,7 +101,11 @@ impl<A: Artifact> Host<'_, A> {
     pub(super) fn ask(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
         let may_delay = self.config.coordinated && !self.is_patient(number);
         let misses = &mut self.cores[number].misses;
-        let line = misses.get(miss).line;
+        let Miss { line, writes, .. } = *misses.get(miss);
+        let what = match writes {
+            true => AskFor::Owned,
+            false => AskFor::Line,
+        };
         misses.take_mshr(mshr, Ps::MAX);
         misses.ask(miss);
         self.l3.ask();
@@ -112,7 +117,7 @@ impl<A: Artifact> Host<'_, A> {
                 mshr,
                 at,
             };
-            port.read(line, at, may_delay, waiter);
+            port.read(line, at, what, may_delay, waiter);
         }
     }
 
@@ -154,6 +159,9 @@ impl<A: Artifact> Host<'_, A> {
         let (asked_at, mut waiters) = (*asked_at, std::mem::take(waiters));
         self.memory.answered(asked_at, self.now, false, reply);
         self.l3.answered();
+        if reply.owned {
+            self.memory.own(line);
+        }
         self.line_comes(line, reply.delayed, &waiters);
         self.go_on(&waiters);
         waiters.clear();
@@ -196,13 +204,17 @@ impl<A: Artifact> Host<'_, A> {
             };
             misses.take_mshr(waiter.mshr, until);
         }
-        if !delayed && let Some(victim) = self.l3.arrive(line) {
-            self.leave(victim, self.now + self.l3_latency(0));
+        if !delayed {
+            let victim = self.l3.arrive(line);
+            self.displaced(victim, self.now + self.l3_latency(0));
         }
+        let mut again = Vec::new();
         for waiter in waiters {
             let (number, miss) = (waiter.core as usize, waiter.miss);
             let at = self.now + self.l3_latency(number);
-            if !delayed {
+            if !delayed && self.lacks_right(number, miss) {
+                again.push(*waiter);
+            } else if !delayed {
                 self.get_line(number, miss, self.now.max(waiter.at), at);
             } else if self.config.coordinated && !self.is_patient(number) {
                 let core = &mut self.cores[number];
@@ -220,6 +232,7 @@ impl<A: Artifact> Host<'_, A> {
                     .push(self.now, Event::Access { core, miss, epoch });
             }
         }
+        self.ask_again(line, &again);
     }
 
     /// Misses that waited for an MSHR go on.

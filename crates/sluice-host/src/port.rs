@@ -8,6 +8,19 @@ use sluice_model::{Parts, ServedBy};
 use sluice_units::{LINE_BYTES, Ps};
 use std::collections::VecDeque;
 
+/// What a host wants of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskFor {
+    /// The line.
+    Line,
+    /// The line, and the right to write it: nobody else has it then.
+    Owned,
+    /// It has the line and wants it written, and keeps nothing.
+    Write,
+    /// It keeps nothing of a line that it has not written, and wants no answer.
+    Drop,
+}
+
 /// A request of a host for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
@@ -15,8 +28,8 @@ pub struct Ask {
     pub at: Ps,
     /// The line's first byte, by the program's addresses.
     pub addr: u64,
-    /// Whether it has the line and wants it written; if not, it wants the line.
-    pub is_write: bool,
+    /// What it wants.
+    pub what: AskFor,
     /// Whether it may be answered with a long-delay message instead of the line.
     pub may_delay: bool,
     /// What its answer is called.
@@ -28,6 +41,8 @@ pub struct Ask {
 pub struct Reply {
     /// A long-delay message (SkyByte section III-A), and no line.
     pub delayed: bool,
+    /// The host may write the line from now on; of shared memory alone.
+    pub owned: bool,
     /// Where a device found the line.
     pub served_by: ServedBy,
     /// Where the time in the device went. The rest is the way there and back.
@@ -39,6 +54,7 @@ impl Default for Reply {
     fn default() -> Reply {
         Reply {
             delayed: false,
+            owned: false,
             served_by: ServedBy::CacheHit,
             parts: Parts::default(),
         }
@@ -82,7 +98,7 @@ pub(super) struct Port {
 
 impl Port {
     /// Asks for a line, which a miss waits for.
-    pub fn read(&mut self, line: u32, at: Ps, may_delay: bool, waiter: Waiter) {
+    pub fn read(&mut self, line: u32, at: Ps, what: AskFor, may_delay: bool, waiter: Waiter) {
         let tag = self.free_reads.pop().unwrap_or_else(|| {
             self.lines.push(NO_LINE);
             self.reads.push((at, Vec::new()));
@@ -95,7 +111,7 @@ impl Port {
         self.asks.push(Ask {
             at,
             addr: u64::from(line) * LINE_BYTES,
-            is_write: false,
+            what,
             may_delay,
             tag,
         });
@@ -111,9 +127,20 @@ impl Port {
         self.asks.push(Ask {
             at,
             addr,
-            is_write: true,
+            what: AskFor::Write,
             may_delay: false,
             tag: tag | WRITE,
+        });
+    }
+
+    /// Gives a line up that memory has as well.
+    pub fn give_up(&mut self, addr: u64, at: Ps) {
+        self.asks.push(Ask {
+            at,
+            addr,
+            what: AskFor::Drop,
+            may_delay: false,
+            tag: WRITE,
         });
     }
 

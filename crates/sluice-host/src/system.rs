@@ -33,6 +33,8 @@ pub(super) enum Event {
     Line { core: u32, miss: u32 },
     /// A line that a program sends to memory has left a core's L2.
     Flush { core: u32, sent: Sent },
+    /// It is the time of a core's access to a shared line. Means nothing after a squash.
+    Reach { core: u32, place: u16, epoch: u32 },
     /// An MSHR is free for the first of a core's misses that wait for one.
     Retry { core: u32, epoch: u32 },
     /// An instruction with a long delay is at retirement.
@@ -275,6 +277,11 @@ impl<'a, A: Artifact> Host<'a, A> {
                     self.retry(core as usize);
                 }
             }
+            Event::Reach { core, place, epoch } => {
+                if self.cores[core as usize].epoch == epoch {
+                    self.reach(core as usize, place);
+                }
+            }
             Event::Delay(core) => self.switch(core as usize),
             Event::Drained(core) => self.drained(core as usize),
             Event::Wake(thread) => self.wake_up(thread),
@@ -334,10 +341,10 @@ impl<'a, A: Artifact> Host<'a, A> {
     }
 
     /// Misses that have left the L2 become events.
-    fn let_go(&mut self, number: usize) {
+    pub(super) fn let_go(&mut self, number: usize) {
         let core = &mut self.cores[number];
         if core.left.is_empty() && core.sent.is_empty() && core.passed.is_empty() {
-            return;
+            return self.let_go_later(number);
         }
         let epoch = core.epoch;
         for (at, miss) in core.left.drain(..) {
@@ -353,6 +360,7 @@ impl<'a, A: Artifact> Host<'a, A> {
         while let Some(line) = self.cores[number].passed.pop() {
             self.write_back(Some(line), self.now + self.l3_latency(number));
         }
+        self.let_go_later(number);
     }
 
     /// A miss is at the L3.
@@ -367,6 +375,7 @@ impl<'a, A: Artifact> Host<'a, A> {
                 let (core, epoch) = (number as u32, self.cores[number].epoch);
                 self.events.push(until, Event::Access { core, miss, epoch });
             }
+            Found::Line(_) if self.lacks_right(number, miss) => self.ask(number, miss, mshr, at),
             Found::Line(ready) => {
                 self.cores[number].misses.take_mshr(mshr, ready);
                 let core = &mut self.cores[number];
@@ -400,10 +409,9 @@ impl<'a, A: Artifact> Host<'a, A> {
         self.cores[number].misses.take_mshr(mshr, answer.done_at);
         self.note(answer.done_at.0);
         self.shoot_down();
-        if (!answer.delayed || self.artifact.fills_delayed())
-            && let Some(victim) = self.l3.fill(self.now, line, answer.done_at)
-        {
-            self.leave(victim, at);
+        if !answer.delayed || self.artifact.fills_delayed() {
+            let victim = self.l3.fill(self.now, line, answer.done_at);
+            self.displaced(victim, at);
         }
         if !answer.delayed {
             return self.get_line(number, miss, answer.done_at, at);
@@ -425,6 +433,9 @@ impl<'a, A: Artifact> Host<'a, A> {
 
     /// A core gets its line.
     pub(super) fn get_line(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
+        if self.memory.shared.is_some() {
+            self.perform(number, miss);
+        }
         let core = &mut self.cores[number];
         let write_back = core.misses.get(miss).write_back;
         let goes_on = core.expect(self.now, miss, ready, &mut self.memory);
@@ -442,40 +453,15 @@ impl<'a, A: Artifact> Host<'a, A> {
         }
     }
 
-    fn line_is_there(&mut self, number: usize, miss: u32) {
+    pub(super) fn line_is_there(&mut self, number: usize, miss: u32) {
         self.cores[number].resolve(self.now, miss, &mut self.memory);
         self.let_go(number);
         self.wake(number);
     }
 
-    /// A written line leaves an L2.
-    pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
-        if let Some(line) = line
-            && !self.artifact.loses_l2_victims()
-        {
-            self.put(line, at);
-        }
-    }
-
     /// From the miss of a core's L2 to the data in the L3, if it is there.
     pub(super) fn l3_latency(&self, core: usize) -> Ps {
         self.l3.latency() + self.artifact.distance(core as u32)
-    }
-
-    /// The L3 gets a written line.
-    fn put(&mut self, line: u32, at: Ps) {
-        if let Some(victim) = self.l3.take(line) {
-            self.leave(victim, at);
-        }
-    }
-
-    /// A written line leaves the last cache.
-    pub(super) fn leave(&mut self, victim: u32, at: Ps) {
-        let addr = u64::from(victim) * 64;
-        if self.is_outside(addr) {
-            return self.send(addr, at, None);
-        }
-        self.memory.write(at, addr);
     }
 
     pub(super) fn wake(&mut self, number: usize) {

@@ -182,6 +182,7 @@ impl AheadDevice {
         packet.is_delayed = packet.may_delay && completion.hint == Hint::LongDelay;
         let reply = Reply {
             delayed: packet.is_delayed,
+            owned: false,
             served_by: completion.served_by,
             parts,
         };

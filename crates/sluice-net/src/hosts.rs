@@ -11,7 +11,7 @@ use super::packet::Packet;
 use super::requester::Target;
 use super::stats::Completed;
 use sluice_cxl::Channel;
-use sluice_host::{Ask, Host};
+use sluice_host::{Ask, AskFor, Host};
 use sluice_model::Device;
 use sluice_units::Ps;
 
@@ -218,9 +218,9 @@ impl Engine {
     fn ask(&mut self, requester: RequesterId, target: Target, ask: &Ask) {
         self.requesters[requester].issue(self.now);
         self.issued += 1;
-        let channel = match ask.is_write {
-            true => Channel::RwD,
-            false => Channel::Req,
+        let channel = match ask.what {
+            AskFor::Write => Channel::RwD,
+            AskFor::Line | AskFor::Owned | AskFor::Drop => Channel::Req,
         };
         let from = requester.node();
         let to = NodeId(self.requesters.count() + target.endpoint.0);

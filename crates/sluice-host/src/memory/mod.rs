@@ -16,6 +16,7 @@ mod writes;
 use super::artifact::{Artifact, Before, NoArtifact};
 use super::config::{HostConfig, Migration};
 use super::port::Reply;
+use super::rights::Shared;
 use super::stats::MemoryStats;
 use super::stream::Program;
 use adaptive::Adaptive;
@@ -23,7 +24,7 @@ use astriflash::AstriFlash;
 use bus::Bus;
 use pages::{Due, Tiers};
 use sluice_model::Device;
-use sluice_units::{Bytes, PAGE_BYTES, Ps};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps};
 use std::ops::Range;
 use tpp::Tpp;
 
@@ -71,6 +72,8 @@ pub struct Memory<A = NoArtifact> {
     placement: Placement,
     /// Below this address is the program's own memory, which is in the host's.
     local: u64,
+    /// What the host may do with lines that it shares with others, if it does.
+    pub(super) shared: Option<Box<Shared>>,
 }
 
 /// Where pages are.
@@ -156,6 +159,7 @@ impl<A: Artifact> Memory<A> {
             bus,
             placement,
             local: 0,
+            shared: None,
         }
     }
 
@@ -281,6 +285,12 @@ impl<A: Artifact> Memory<A> {
             Placement::Tpp(tpp) => tpp.write(bus, now, line_addr, may_delay),
             Placement::AstriFlash(cache) => cache.write(bus, now, line_addr, may_delay),
         }
+    }
+
+    /// Whether other hosts can have a line too.
+    #[inline]
+    pub(super) fn shares(&self, line: u32) -> bool {
+        self.shared.is_some() && !self.is_host(u64::from(line) * LINE_BYTES)
     }
 
     /// Whether a line is in host memory, whatever happens.

@@ -4,4 +4,5 @@ mod books;
 mod closed_forms;
 mod naive;
 mod persist;
+mod sharing;
 mod switching;

@@ -1,0 +1,32 @@
+//! What a host may do with lines that it shares with others, and what it did.
+
+use sluice_units::{Bits, Ps};
+
+/// A load or store of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// The line's first byte, by the program's addresses.
+    pub addr: u64,
+    /// Its time, which is not after that of the event in which it was done.
+    pub at: Ps,
+    /// Whether it stored.
+    pub is_store: bool,
+}
+
+/// What a host may do with shared lines.
+pub(super) struct Shared {
+    /// Those that it may write.
+    pub owned: Bits,
+    /// What was done since last asked, if anybody does.
+    pub log: Option<Vec<Performed>>,
+}
+
+impl Shared {
+    /// Of memory with so many lines, none of which the host may write.
+    pub fn new(lines: usize, is_checked: bool) -> Shared {
+        Shared {
+            owned: Bits::new(lines),
+            log: is_checked.then(Vec::new),
+        }
+    }
+}
