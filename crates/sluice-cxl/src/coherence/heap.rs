@@ -6,27 +6,40 @@ const OUT: u32 = u32::MAX;
 /// What decides between entries: the lowest leaves first.
 pub type Rank = [u64; 2];
 
-/// A binary heap for each set of numbered entries that knows where each of them is.
+/// Places below a place. With four, a heap larger than the caches is half as deep as with two, and
+/// those that are compared lie side by side.
+const CHILDREN: usize = 4;
+
+/// A heap for each set of numbered entries that knows where each of them is.
 #[derive(Clone)]
 pub(super) struct Heap {
     /// Entries of a set, whose heap is at the front of its part.
     ways: u32,
-    order: Vec<u32>,
+    order: Vec<Ranked>,
     /// Of each set, how many are in its heap.
     len: Vec<u32>,
     place: Vec<u32>,
-    rank: Vec<Rank>,
+}
+
+/// An entry with its rank.
+#[derive(Clone, Copy)]
+struct Ranked {
+    rank: Rank,
+    entry: u32,
 }
 
 impl Heap {
     /// Empty, for entries below `entries` in sets of `ways`.
     pub fn new(entries: usize, ways: u32) -> Heap {
+        let nothing = Ranked {
+            rank: [0; 2],
+            entry: OUT,
+        };
         Heap {
             ways,
-            order: vec![OUT; entries],
+            order: vec![nothing; entries],
             len: vec![0; entries / ways as usize],
             place: vec![OUT; entries],
-            rank: vec![[0; 2]; entries],
         }
     }
 
@@ -37,7 +50,7 @@ impl Heap {
     /// The entry of a set that leaves first.
     pub fn first(&self, set: u32) -> Option<u32> {
         let base = set as usize * self.ways as usize;
-        (self.len[set as usize] > 0).then(|| self.order[base])
+        (self.len[set as usize] > 0).then(|| self.order[base].entry)
     }
 
     /// The set of an entry, and where its heap begins.
@@ -48,13 +61,15 @@ impl Heap {
 
     /// Puts an entry in, or gives it another rank.
     pub fn set(&mut self, entry: u32, rank: Rank) {
-        self.rank[entry as usize] = rank;
-        if !self.contains(entry) {
-            let (set, base) = self.set_of(entry);
-            self.put(base + self.len[set] as usize, entry);
-            self.len[set] += 1;
-        }
-        self.settle(self.place[entry as usize] as usize);
+        let (set, base) = self.set_of(entry);
+        let place = match self.place[entry as usize] {
+            OUT => {
+                self.len[set] += 1;
+                self.len[set] as usize - 1
+            }
+            place => place as usize - base,
+        };
+        self.settle(set, place, Ranked { rank, entry });
     }
 
     /// Takes out an entry that is in.
@@ -63,47 +78,42 @@ impl Heap {
         let (set, base) = self.set_of(entry);
         self.len[set] -= 1;
         let last = self.order[base + self.len[set] as usize];
-        if last != entry {
-            self.put(place, last);
-            self.settle(place);
+        if last.entry != entry {
+            self.settle(set, place - base, last);
         }
     }
 
-    fn put(&mut self, place: usize, entry: u32) {
-        self.order[place] = entry;
-        self.place[entry as usize] = place as u32;
+    fn put(&mut self, place: usize, ranked: Ranked) {
+        self.order[place] = ranked;
+        self.place[ranked.entry as usize] = place as u32;
     }
 
-    fn rank_at(&self, place: usize) -> Rank {
-        self.rank[self.order[place] as usize]
-    }
-
-    /// Moves the entry of a place to where it belongs.
-    fn settle(&mut self, place: usize) {
-        let entry = self.order[place];
-        let rank = self.rank[entry as usize];
-        let (set, base) = self.set_of(entry);
-        let (len, mut place) = (self.len[set] as usize, place - base);
-        while place > 0 && rank < self.rank_at(base + (place - 1) / 2) {
-            let parent = (place - 1) / 2;
-            self.put(base + place, self.order[base + parent]);
+    /// Puts an entry where it belongs, given a place of its set that is free.
+    fn settle(&mut self, set: usize, mut place: usize, ranked: Ranked) {
+        let (base, len) = (set * self.ways as usize, self.len[set] as usize);
+        while place > 0 {
+            let parent = (place - 1) / CHILDREN;
+            let above = self.order[base + parent];
+            if above.rank <= ranked.rank {
+                break;
+            }
+            self.put(base + place, above);
             place = parent;
         }
         loop {
-            let mut child = 2 * place + 1;
-            if child >= len {
+            let first = CHILDREN * place + 1;
+            let children = base + first.min(len)..base + (first + CHILDREN).min(len);
+            let at = children.start;
+            let lowest = self.order[children].iter().enumerate();
+            let lowest = lowest.min_by_key(|(_, child)| child.rank);
+            let Some((child, below)) = lowest.filter(|(_, below)| below.rank < ranked.rank) else {
                 break;
-            }
-            if child + 1 < len && self.rank_at(base + child + 1) < self.rank_at(base + child) {
-                child += 1;
-            }
-            if rank <= self.rank_at(base + child) {
-                break;
-            }
-            self.put(base + place, self.order[base + child]);
-            place = child;
+            };
+            let below = *below;
+            self.put(base + place, below);
+            place = at + child - base;
         }
-        self.put(base + place, entry);
+        self.put(base + place, ranked);
     }
 }
 

@@ -6,19 +6,29 @@ const NONE: u32 = u32::MAX;
 /// A hash table of fixed size, linear probing, at most half full: constant time, no allocation.
 #[derive(Clone)]
 pub(super) struct LineIndex {
-    keys: Vec<u64>,
-    /// Per slot its number, or `NONE`.
-    numbers: Vec<u32>,
+    slots: Vec<Slot>,
     len: usize,
 }
+
+/// A line beside its number: a search in a table larger than the caches misses once.
+#[derive(Clone, Copy)]
+struct Slot {
+    line: u64,
+    /// `NONE` if the slot is empty.
+    number: u32,
+}
+
+const EMPTY: Slot = Slot {
+    line: 0,
+    number: NONE,
+};
 
 impl LineIndex {
     /// For `capacity` lines; it grows by doubling if there are more.
     pub fn new(capacity: usize) -> LineIndex {
         let slots = (2 * capacity.max(1)).next_power_of_two();
         LineIndex {
-            keys: vec![0; slots],
-            numbers: vec![NONE; slots],
+            slots: vec![EMPTY; slots],
             len: 0,
         }
     }
@@ -26,17 +36,17 @@ impl LineIndex {
     fn home(&self, line: u64) -> usize {
         // Fibonacci hashing: the high bits of the product mix all bits of the line.
         let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (64 - self.keys.len().trailing_zeros())) as usize
+        (mixed >> (64 - self.slots.len().trailing_zeros())) as usize
     }
 
     fn next(&self, slot: usize) -> usize {
-        (slot + 1) & (self.keys.len() - 1)
+        (slot + 1) & (self.slots.len() - 1)
     }
 
     /// The slot of a line, or the empty one where it would go.
     fn slot(&self, line: u64) -> usize {
         let mut slot = self.home(line);
-        while self.numbers[slot] != NONE && self.keys[slot] != line {
+        while self.slots[slot].number != NONE && self.slots[slot].line != line {
             slot = self.next(slot);
         }
         slot
@@ -45,36 +55,33 @@ impl LineIndex {
     /// The line's number.
     #[inline]
     pub fn get(&self, line: u64) -> Option<u32> {
-        let number = self.numbers[self.slot(line)];
+        let number = self.slots[self.slot(line)].number;
         (number != NONE).then_some(number)
     }
 
     /// Gives a line a number below `u32::MAX`, in the place of the one that it may have.
     pub fn set(&mut self, line: u64, number: u32) {
         debug_assert_ne!(number, NONE);
-        if 2 * (self.len + 1) > self.keys.len() {
+        if 2 * (self.len + 1) > self.slots.len() {
             self.double();
         }
         let slot = self.slot(line);
-        self.len += usize::from(self.numbers[slot] == NONE);
-        self.keys[slot] = line;
-        self.numbers[slot] = number;
+        self.len += usize::from(self.slots[slot].number == NONE);
+        self.slots[slot] = Slot { line, number };
     }
 
     /// Every line with its number, in order of the lines. For tests and monitors.
     pub fn in_order(&self) -> Vec<(u64, u32)> {
-        let pairs = self.keys.iter().copied().zip(self.numbers.iter().copied());
-        let mut held: Vec<_> = pairs.filter(|(_, number)| *number != NONE).collect();
+        let taken = self.slots.iter().filter(|slot| slot.number != NONE);
+        let mut held: Vec<_> = taken.map(|slot| (slot.line, slot.number)).collect();
         held.sort_unstable();
         held
     }
 
     fn double(&mut self) {
-        let mut larger = LineIndex::new(self.keys.len());
-        for (line, number) in self.keys.iter().zip(&self.numbers) {
-            if *number != NONE {
-                larger.set(*line, *number);
-            }
+        let mut larger = LineIndex::new(self.slots.len());
+        for Slot { line, number } in self.slots.iter().filter(|slot| slot.number != NONE) {
+            larger.set(*line, *number);
         }
         *self = larger;
     }
@@ -82,19 +89,18 @@ impl LineIndex {
     /// Takes a line's number away.
     pub fn remove(&mut self, line: u64) -> Option<u32> {
         let mut hole = self.slot(line);
-        let number = std::mem::replace(&mut self.numbers[hole], NONE);
+        let number = std::mem::replace(&mut self.slots[hole], EMPTY).number;
         if number == NONE {
             return None;
         }
         self.len -= 1;
         // Whatever probed past the hole moves into it, so that no search ends too early.
-        let mask = self.keys.len() - 1;
+        let mask = self.slots.len() - 1;
         let mut slot = self.next(hole);
-        while self.numbers[slot] != NONE {
-            let home = self.home(self.keys[slot]);
+        while self.slots[slot].number != NONE {
+            let home = self.home(self.slots[slot].line);
             if slot.wrapping_sub(home) & mask >= slot.wrapping_sub(hole) & mask {
-                self.keys[hole] = self.keys[slot];
-                self.numbers[hole] = std::mem::replace(&mut self.numbers[slot], NONE);
+                self.slots[hole] = std::mem::replace(&mut self.slots[slot], EMPTY);
                 hole = slot;
             }
             slot = self.next(slot);
