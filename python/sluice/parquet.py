@@ -43,6 +43,11 @@ def unit(name: str) -> str:
     return ""
 
 
+def without_unit(part: str) -> str:
+    """A part of a field's name, without the unit that it ends in."""
+    return _UNIT.sub("", part)
+
+
 def axis(name: str, labels: Sequence[str]) -> Column:
     """Of the values of an axis: numbers if all of them are."""
     for kind in (int, float):

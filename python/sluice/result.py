@@ -64,7 +64,7 @@ class Result(dict[str, Any]):
         axes = figure.subplots()
         axes.barh(list(parts), list(parts.values()))
         axes.invert_yaxis()
-        axes.set_xlabel("mean of an access, ns")
+        axes.set_xlabel("time of an access, mean, ns")
         return figure
 
     def _repr_html_(self) -> str:

@@ -102,6 +102,7 @@ title = "Speed-up"
 x = "load"
 ours = "speedup"
 published = "published.speedup"
+y_label = "speed-up, times"
 """
 
 # Time = load × work, divided by the speed; every call is counted in a file.

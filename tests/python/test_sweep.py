@@ -18,7 +18,7 @@ import sluice
 from sluice.reproduce.engines import Program
 from sluice.reproduce.engines.local import Local
 from sluice.reproduce.spread import interval
-from sluice.sweep import main
+from sluice.sweep import labels, main
 
 LOADS = ["--over", "load=1us,2us,4us"]
 SPEEDS = ["--over", "device.speed=1,4"]
@@ -301,3 +301,30 @@ def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixt
     assert sweep(lab, "--over", "load=1us,8us", *COMMAND) == 0
     assert sweep(lab, *LOADS, "--force", *other) == 0
     assert document(lab)["command"] == other[1:]
+
+
+@pytest.mark.parametrize(("field", "values", "label"), [
+    ("latency_ns.accesses.mean", [1.5], "latency of an access, mean, ns"),
+    ("latency_ns.misses.p99", [1.5], "latency of a miss, 99th percentile, ns"),
+    ("cache.hit_ratio", [0.5, 1.0], "cache hit ratio, 0 to 1"),
+    ("cache.misses", [3.0, 4.0], "cache misses, number"),
+    ("sim_time_s", [0.1], "simulated time, s"),
+    ("amat_ns.flash", [0.1], "average memory access time flash, ns"),
+    ("ipc", [1.0, 2.0], "instructions per cycle"),
+])
+def test_a_field_has_a_name_and_a_unit_at_an_axis(field: str, values: list[float],
+                                                  label: str) -> None:
+    assert labels.of_measure(field, field, values) == label
+    # Who names a measure names its axis.
+    assert labels.of_measure("gain", field, values) == "gain"
+
+
+def test_a_parameter_has_its_meaning_at_an_axis() -> None:
+    assert labels.of_axis("nand.channels") == "channels (nand.channels)"
+    assert labels.of_axis("theta") == "theta"
+
+
+def test_a_page_begins_with_what_was_found(lab: Lab) -> None:
+    assert sweep(lab, *LOADS, *SPEEDS, *COMMAND) == 0
+    first = (lab.out / "index.html").read_text().split("<h1>")[1].split("<p>")[1]
+    assert first.startswith("<b>time, s</b>: from 25 (1us, 4) to 400 (4us, 1)."), first

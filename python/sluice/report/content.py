@@ -12,6 +12,8 @@ from sluice.report.histogram import Histogram
 
 # Above this share of late misses the run no longer shows the device that was asked for.
 LATE_RATIO_MAX = 0.01
+# Above this share the run itself warns that the host was too slow.
+LATE_RATIO_WARNED = 0.05
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
 
 
@@ -88,6 +90,20 @@ def card(run: Run, index: int, changed: list[str]) -> Card:
     shown = [(name, value) for name, value in facts if value not in (None, units.ABSENT)]
     command = stats.words("command") or ("simulation" if run.simulated else "command not recorded")
     return Card(run.label, index, command, shown, _tiles(run), run.notes)
+
+
+def answer(run: Run) -> str:
+    """What the run came to, in a sentence: how long misses took, and whether that was in time."""
+    stats = run.stats
+    took, model = (_latency(stats, kind, "p50") for kind in ("achieved", "modelled"))
+    late = stats.number("late", "ratio")
+    if model is None:
+        return ""
+    if took is None or late is None:
+        return f"{run.label}: half of all misses took {units.duration(model)} or less."
+    slow = ", so the host was too slow for this device" if late > LATE_RATIO_WARNED else ""
+    return (f"{run.label}: half of all misses took {units.duration(took)} or less, by the model"
+            f" {units.duration(model)}, and {units.percent(late)} were late{slow}.")
 
 
 def _tiles(run: Run) -> list[Tile]:

@@ -57,8 +57,8 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
     axes: Axes = figure.add_subplot()
     axes.grid(visible=True, which="major")
     axes.set_axisbelow(True)
-    axes.set_xlabel("GB/s")
-    axes.set_ylabel("latency, ns")
+    axes.set_xlabel("bandwidth of all threads, GB/s")
+    axes.set_ylabel("latency of a dependent load, ns")
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -86,5 +86,5 @@ def _grid(label: str, result: Table) -> Grid:
         rate = f"{(load.number('bytes_per_s') or 0) / _GB:.3f}"
         pace = f"{load.number('pace_ns') or 0:g}"
         rows.append(Row("pace", [pace], [rate, units.count(load.number("misses")), *latency]))
-    heads = ["GB/s", "misses", "latency p50, ns", "latency p99, ns"]
+    heads = ["bandwidth, GB/s", "misses", "latency p50, ns", "latency p99, ns"]
     return Grid("curve", label, "", ["pace, ns"], heads, rows)

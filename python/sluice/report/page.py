@@ -21,6 +21,7 @@ def render(runs: list[Run], title: str | None = None) -> str:
              content.setting_grid(runs), content.process_grid(runs)]
     return environment().get_template("report/page.html").render(
         title=title or _title(runs),
+        answers=[content.answer(run) for run in runs],
         subtitle=_subtitle(runs),
         style=Markup(asset("report/page.css")),
         cards=[content.card(run, index, changed) for index, run in enumerate(runs)],

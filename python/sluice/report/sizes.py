@@ -76,7 +76,7 @@ def _drawings(result: Table, name: str, paint: Callable[[Axes, Table], None]) ->
         axes = figure.add_subplot()
         axes.grid(visible=True, which="major")
         axes.set_axisbelow(True)
-        axes.set_xlabel("cache")
+        axes.set_xlabel("size of the cache")
         axes.set_xlim(0, (result.number("footprint_bytes") or 1) * 1.02)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size(x)))
         axes.tick_params(axis="x", labelrotation=30)
@@ -90,7 +90,7 @@ def _hit_ratios(axes: Axes, result: Table) -> None:
     curve = result.tables("curve")
     at = np.array([[point.number("cache_bytes"), point.number("hit_ratio")] for point in curve],
                   float)
-    axes.set_ylabel("hits ÷ accesses")
+    axes.set_ylabel("hits, % of accesses")
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:.0f} %"))
     if len(at):
@@ -124,7 +124,7 @@ def _run_times(axes: Axes, result: Table) -> None:
     pairs = [(point.number("cache_bytes"), point.number("run_time_s"))
              for point in result.tables("sizes")]
     known = np.array([pair for pair in pairs if pair[1] is not None], float).reshape(-1, 2)
-    axes.set_ylabel("run time")
+    axes.set_ylabel("predicted run time")
     axes.set_ylim(0, float(known[:, 1].max()) * 1.1)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.seconds(y) if y else "0"))
     axes.plot(known[:, 0], known[:, 1], color=svg.colour(0), marker="o")

@@ -49,7 +49,7 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             label = panel.get(figure.panel, "")
             titles = one.experiment.titles(figure.panel)
             axes.set_title(titles.get(label, label), fontsize=12)
-            axes.set_xlabel(figure.x_label)
+            axes.set_xlabel(figure.x_label or _title(one, figure.x))
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
         if figure.kind == "lines" and not figure.log_y:
             # Panels share the axis: only with all of them drawn are its ends known.
@@ -60,6 +60,10 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
                           handlelength=1.6, columnspacing=1.2)
 
     return svg.element(f"{slug}-plot", figure.title, size, paint)
+
+
+def _title(one: Evaluated, axis: str) -> str:
+    return next((known.title for known in one.experiment.axes if known.name == axis), "")
 
 
 def _from_nothing(panels: Sequence[Axes]) -> None:

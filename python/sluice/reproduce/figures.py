@@ -68,8 +68,8 @@ def read_figure(one: Section) -> Figure:
         section=one.name, kind=kind, title=one.text("title"), caption=one.text("caption", ""),
         x="" if kind in ("cdf", "scatter") else one.text("x"), series=one.text("series", ""),
         panel="" if kind == "table" else one.text("panel", ""), x_label=one.text("x_label", ""),
-        y_label=one.text("y_label", ""), log_x=one.flag("log_x"), log_y=one.flag("log_y"),
-        parts=tuple(parts), swap=one.flag("swap"),
+        y_label=one.text("y_label", "" if kind == "table" else None), log_x=one.flag("log_x"),
+        log_y=one.flag("log_y"), parts=tuple(parts), swap=one.flag("swap"),
         mean=one.choice("mean", ("", "geomean", "mean"), ""),
         form=one.text("form", ".3g"))
     one.done()

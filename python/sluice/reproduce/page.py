@@ -24,6 +24,7 @@ def render(one: Evaluated, version: str) -> str:
         style=style(), one=one, experiment=one.experiment, words=words, version=version,
         unchecked=[judged for judged in one.judged
                    if judged.outcome == UNCHECKED and judged.claim.needs],
+        counts=Counts.read((judged.outcome, words.power(judged)) for judged in one.judged),
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
                  for index, figure in enumerate(one.experiment.figures, start=1)],

@@ -19,7 +19,7 @@ from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import number_of
 from sluice.reproduce.page import style
 from sluice.reproduce.spec import Axis
-from sluice.sweep import results
+from sluice.sweep import labels, results
 from sluice.sweep.pareto import Frontier
 from sluice.sweep.results import Means
 
@@ -55,7 +55,7 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            frontier=frontier, pictures=pictures, shown=_SHOWN,
-                           command=" ".join(one.experiment.command),
+                           command=" ".join(one.experiment.command), spans=_spans(one, means),
                            crowded=crowded,
                            too_many=len(axes) if len(axes) > _DRAWN else 0, lists=lists,
                            labels=len(results.heads(one, means)), rows=results.table(one, means),
@@ -82,7 +82,8 @@ def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
                           va="top" if on_right else "bottom", fontsize=10, color=svg.INK)
         for name, measure, values in (("x", asked.x, [point.x for point in best.points]),
                                       ("y", asked.y, [point.y for point in best.points])):
-            getattr(axes, f"set_{name}label")(_COST if measure == "cost" else measure)
+            getattr(axes, f"set_{name}label")(_COST if measure == "cost" else labels.of_measure(
+                measure, measure, values))
             if values and min(values) > 0 and max(values) / min(values) >= _LOG:
                 draw.log_scale(axes, name)
         axes.margins(x=0.08, y=0.12)
@@ -126,11 +127,23 @@ def _figure(one: Evaluated, means: Means | None, axes: Sequence[Axis], measure: 
     if means:
         part = Part("", means.formula(measure, "mean"), None, means.formula(measure, "interval"))
     return Figure(
-        section="", kind="lines" if lines else "bars", title=measure, caption="", x=along.name,
-        series=others[0], panel=others[1], x_label=along.title, y_label=measure,
+        section="", kind="lines" if lines else "bars", title=_label(one, measure),
+        caption="", x=along.name, series=others[0], panel=others[1], x_label=labels.of_axis(along.title),
+        y_label=_label(one, measure),
         log_x=bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG,
         log_y=False, parts=(part,),
         mean="", swap=False, form=".4g")
+
+
+def _label(one: Evaluated, measure: str) -> str:
+    text = one.experiment.derived[measure].text
+    return labels.of_measure(measure, text, list(one.known[measure].cells.values()))
+
+
+def _spans(one: Evaluated, means: Means | None) -> list[tuple[str, str, str]]:
+    """What the sweep found: of each measure its least and its greatest value, and where."""
+    found = ((name, results.ends(one, means, name)) for name in one.experiment.derived)
+    return [(_label(one, name), *ends) for name, ends in found if ends]
 
 
 def _numbers(axis: Axis) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -162,6 +163,25 @@ def table(one: Evaluated, found: Means | None) -> list[list[str]]:
                        for cell, values in found.rows]
     labels = len(heads(one, found))
     return rows + [[*row[:labels], *map(number, row[labels:])] for row in _rows(one)]
+
+
+def ends(one: Evaluated, found: Means | None, measure: str) -> tuple[str, str] | None:
+    """The least and the greatest value of a measure, each with where it is; none if all are equal,
+    or not numbers."""
+    if found:
+        all_of = [(_labels(one, found, cell), values[measure]["mean"])
+                  for cell, values in found.rows]
+    else:
+        at = len(heads(one, found)) + list(one.experiment.derived).index(measure)
+        all_of = [(row[:len(heads(one, found))], row[at]) for row in _rows(one)]
+    known = [(labels, value) for labels, value in all_of
+             if isinstance(value, int | float) and math.isfinite(value)]
+    if len({value for _, value in known}) < 2:
+        return None
+    by_value = sorted(known, key=lambda pair: pair[1])
+    low, high = (f"{number(value)} ({', '.join(labels)})"
+                 for labels, value in (by_value[0], by_value[-1]))
+    return low, high
 
 
 def note(one: Evaluated, found: Means) -> str:
