@@ -128,8 +128,8 @@ def _figure(one: Evaluated, means: Means | None, axes: Sequence[Axis], measure: 
         part = Part("", means.formula(measure, "mean"), None, means.formula(measure, "interval"))
     return Figure(
         section="", kind="lines" if lines else "bars", title=_label(one, measure),
-        caption="", x=along.name, series=others[0], panel=others[1], x_label=labels.of_axis(along.title),
-        y_label=_label(one, measure),
+        caption="", x=along.name, series=others[0], panel=others[1],
+        x_label=labels.of_axis(along.title), y_label=_label(one, measure),
         log_x=bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG,
         log_y=False, parts=(part,),
         mean="", swap=False, form=".4g")
