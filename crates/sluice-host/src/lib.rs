@@ -47,7 +47,7 @@ pub use length::RunLength;
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
 pub use port::{Ask, AskFor, Reply};
-pub use rights::Performed;
+pub use rights::{Peer, Performed};
 pub use stats::{
     AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, PhaseStats, Requests,
     Sample,

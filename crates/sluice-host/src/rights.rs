@@ -13,6 +13,17 @@ pub struct Performed {
     pub is_store: bool,
 }
 
+/// A host as those see it that share its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Lines that it can have.
+    pub lines: u32,
+    /// Lines that it can ask for at once.
+    pub misses: u32,
+    /// Looking a line up that a snoop names.
+    pub look_up: Ps,
+}
+
 /// What a host may do with shared lines.
 pub(super) struct Shared {
     /// Those that it may write.

@@ -14,7 +14,7 @@ use super::core::Core;
 use super::memory::Memory;
 use super::miss::Miss;
 use super::port::{AskFor, Waiter};
-use super::rights::{Performed, Shared};
+use super::rights::{Peer, Performed, Shared};
 use super::stream::MemOp;
 use super::system::{Event, Host};
 use super::tags::{DIRTY, PENDING, Tags};
@@ -170,6 +170,16 @@ impl Host<'_> {
 }
 
 impl<A: Artifact> Host<'_, A> {
+    /// What it is to the others that share its memory.
+    pub fn peer(&self) -> Peer {
+        let cpu = &self.config.cpu;
+        Peer {
+            lines: cpu.l3.lines,
+            misses: cpu.cores * cpu.l1.mshrs.min(cpu.l2.mshrs),
+            look_up: self.l3.latency(),
+        }
+    }
+
     /// Loads and stores that were done since last asked, in order.
     pub fn take_performed(&mut self) -> impl Iterator<Item = Performed> {
         let shared = self.memory.shared.as_mut();
@@ -185,8 +195,7 @@ impl<A: Artifact> Host<'_, A> {
         self.memory.disown(line);
         match keeps {
             State::Invalid => self.lose_line(line),
-            State::Shared | State::Exclusive => self.clean_line(line),
-            State::Modified => false,
+            _ => self.clean_line(line),
         }
     }
 

@@ -1,28 +1,50 @@
-//! What hosts are told of their requests, beside what every requester is.
+//! What hosts are told of their requests and their lines, beside what every requester is.
 
+use super::coherence::{Finished, Told};
 use super::ids::{PacketId, RequesterId};
 use super::packet::Packet;
 use super::parts::Part;
-use sluice_host::Reply;
+use super::requester::Target;
+use sluice_cxl::coherence::State;
+use sluice_host::{Ask, Reply};
 use sluice_units::Ps;
+use std::collections::VecDeque;
 
-/// A host's request that has come back.
+/// What a host is told.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
+pub(super) struct News {
     pub at: Ps,
     pub requester: RequesterId,
-    /// What the host calls it.
-    pub tag: u32,
-    pub reply: Reply,
+    pub what: What,
+}
+
+/// And of what.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// A request of its, by what it calls it, has come back.
+    Answer(u32, Reply),
+    /// A snoop has left it so much of a line, by the requester's address.
+    Snoop(u64, State),
+}
+
+/// A request of a host for coherent memory, whose time has not come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub ask: Ask,
+    pub target: Target,
+    /// By the requester's addresses.
+    pub addr: u64,
 }
 
 /// Answers to hosts.
 #[derive(Default)]
 pub(super) struct Answers {
     /// Those that have come since last asked.
-    come: Vec<Answer>,
+    come: VecDeque<News>,
     /// By packet: where the time in its device went.
     replies: Vec<Option<Reply>>,
+    asked: Vec<Option<Asked>>,
+    free_asked: Vec<u32>,
 }
 
 impl Answers {
@@ -46,18 +68,55 @@ impl Answers {
             reply.parts.dram = packet.parts[Part::Memory];
             reply
         });
-        self.come.push(Answer {
+        self.push(at, requester, What::Answer(packet.tag as u32, reply));
+    }
+
+    fn push(&mut self, at: Ps, requester: RequesterId, what: What) {
+        self.come.push_back(News {
             at,
             requester,
-            tag: packet.tag as u32,
-            reply,
+            what,
         });
+    }
+
+    /// A request for coherent memory has come back.
+    pub fn give_line(&mut self, at: Ps, requester: RequesterId, finished: &Finished) {
+        let mut reply = Reply {
+            owned: finished.is_write,
+            ..Reply::default()
+        };
+        reply.parts.dram = finished.parts[Part::Memory];
+        self.push(at, requester, What::Answer(finished.tag as u32, reply));
+    }
+
+    /// Something has happened to a host's lines.
+    pub fn tell(&mut self, at: Ps, requester: RequesterId, told: Told) {
+        let what = match told {
+            Told::Snoop { addr, keeps } => What::Snoop(addr, keeps),
+            Told::Written { tag } => What::Answer(tag, Reply::default()),
+        };
+        self.push(at, requester, what);
+    }
+
+    /// Keeps a request until its time has come.
+    pub fn keep(&mut self, asked: Asked) -> u32 {
+        let number = self.free_asked.pop().unwrap_or_else(|| {
+            self.asked.push(None);
+            self.asked.len() as u32 - 1
+        });
+        self.asked[number as usize] = Some(asked);
+        number
+    }
+
+    /// Its time has come.
+    pub fn take_asked(&mut self, number: u32) -> Asked {
+        self.free_asked.push(number);
+        self.asked[number as usize].take().expect("it was kept")
     }
 
     /// The next one that has come.
     #[inline]
-    pub fn take(&mut self) -> Option<Answer> {
-        // One event brings one answer at most.
-        self.come.pop()
+    pub fn take(&mut self) -> Option<News> {
+        self.come.pop_front()
     }
 }

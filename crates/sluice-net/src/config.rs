@@ -1,6 +1,6 @@
 //! A fabric as it is built.
 
-use super::coherence::CoherenceSettings;
+use super::coherence::{CoherenceSettings, NO_FILTER};
 use super::endpoint::EndpointSettings;
 use super::graph::Graph;
 use super::hierarchy::Vcs;
@@ -42,6 +42,11 @@ pub struct FabricConfig {
 }
 
 impl FabricConfig {
+    /// Whether agents keep caches coherent, so that requesters may share lines.
+    pub fn is_coherent(&self) -> bool {
+        self.coherence.filter.name != NO_FILTER
+    }
+
     /// Bytes that a requester can reach.
     pub fn reach(&self, requester: RequesterId) -> u64 {
         self.addresses.reach(requester)

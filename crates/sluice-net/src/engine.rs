@@ -5,7 +5,7 @@
 //! of time. A hop is one event, and two where links are contended (see [`crate::link`]).
 
 use super::answers::Answers;
-use super::coherence::{AccessId, Action, Coherence, Finished, Issue, RequesterSetup};
+use super::coherence::{AccessId, Coherence, Finished, Issue, RequesterSetup};
 use super::config::FabricConfig;
 use super::endpoint::{Endpoint, Served};
 use super::error::FabricError;
@@ -35,6 +35,8 @@ pub(super) enum Event {
         direction: DirectionId,
         packet: PacketId,
     },
+    /// A host's request for coherent memory leaves it.
+    Ask { requester: RequesterId, number: u32 },
     /// It is a request's turn at its memory.
     Access { packet: PacketId },
     /// A memory has done its part of a request.
@@ -168,6 +170,7 @@ impl Engine {
                 let moves = self.links.credit(&mut self.packets, now, credit);
                 self.follow(moves);
             }
+            Event::Ask { requester, number } => self.ask_coherent(now, requester, number, done),
             Event::Advance { endpoint } => self.advance_memory(now, endpoint),
             Event::Leave { packet } => self.forward(now, self.packets[packet].from.node(), packet),
             Event::Agent { packet } => {
@@ -313,7 +316,7 @@ impl Engine {
     }
 
     /// A memory takes a request.
-    fn serve(&mut self, at: Ps, packet: PacketId) {
+    pub(super) fn serve(&mut self, at: Ps, packet: PacketId) {
         let it = &mut self.packets[packet];
         let endpoint = EndpointId(it.to.node().0 - self.requesters.count());
         if it.is_host
@@ -360,54 +363,14 @@ impl Engine {
         self.forward(now, node, packet);
     }
 
-    /// Does what coherence wants done.
-    fn act(&mut self, now: Ps) {
-        let mut actions = coherent(&mut self.coherence).take_actions();
-        for action in actions.drain(..) {
-            match action {
-                Action::Hit {
-                    at,
-                    requester,
-                    access,
-                } => self.queue.push(at, Event::Hit { requester, access }),
-                Action::Leave { at, packet } => self.queue.push(at, Event::Leave { packet }),
-                Action::Send { packet } => {
-                    self.forward(now, self.packets[packet].from.node(), packet);
-                }
-                Action::Serve { endpoint, packet } => {
-                    let logical = self.packets[packet].logical;
-                    match self.endpoints[endpoint].turn(now, logical) {
-                        None => self.serve(now, packet),
-                        Some(turn) => self.queue.push(turn, Event::Access { packet }),
-                    }
-                }
-            }
-        }
-        coherent(&mut self.coherence).reuse_actions(actions);
-    }
-
-    /// A message has come to a requester.
-    fn receive(&mut self, now: Ps, requester: RequesterId, packet: PacketId, done: Done) {
-        let coherence = coherent(&mut self.coherence);
-        let message = coherence.receive(&mut self.packets, now, requester, packet);
-        let mut ended = coherence.take_done();
-        self.act(now);
-        for (access, _) in ended.drain(..) {
-            let access = AccessId(access);
-            let coherence = coherent(&mut self.coherence);
-            let earliest = coherence.earliest_end(requester, access);
-            if earliest > now {
-                self.queue.push(earliest, Event::Hit { requester, access });
-            } else {
-                let finished = coherence.finish(now, requester, access, Some(&message));
-                self.finish(now, requester, &finished, done);
-            }
-        }
-        coherent(&mut self.coherence).reuse_done(ended);
-    }
-
     /// An access to coherent memory is done.
-    fn finish(&mut self, now: Ps, requester: RequesterId, finished: &Finished, done: Done) {
+    pub(super) fn finish(
+        &mut self,
+        now: Ps,
+        requester: RequesterId,
+        finished: &Finished,
+        done: Done,
+    ) {
         let completed = Completed {
             tag: finished.tag,
             requester,
@@ -472,7 +435,11 @@ impl Engine {
 
 fn coherence(config: &FabricConfig) -> Option<Box<Coherence>> {
     let requesters = config.requesters.iter().map(|requester| RequesterSetup {
-        depth: requester.depth,
+        depth: if requester.is_host {
+            0
+        } else {
+            requester.depth
+        },
         process: requester.process,
         cache_access: requester.cache_access,
         cache: requester.cache,
@@ -485,6 +452,6 @@ fn coherence(config: &FabricConfig) -> Option<Box<Coherence>> {
 
 /// Caches and agents, of a fabric that has some.
 #[inline]
-fn coherent(coherence: &mut Option<Box<Coherence>>) -> &mut Coherence {
+pub(super) fn coherent(coherence: &mut Option<Box<Coherence>>) -> &mut Coherence {
     coherence.as_mut().expect("a coherent fabric")
 }

@@ -136,6 +136,13 @@ impl Fabric {
         coherence.map(|coherence| coherence.stats())
     }
 
+    /// Loads and stores of hosts to coherent memory whose order was checked, if
+    /// [`FabricConfig::is_checked`].
+    pub fn checked(&self) -> u64 {
+        let coherence = self.engine.coherence.as_ref();
+        coherence.map_or(0, |coherence| coherence.checked())
+    }
+
     /// Accesses that a logical device served since the counting began.
     ///
     /// # Panics

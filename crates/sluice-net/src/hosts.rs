@@ -3,15 +3,13 @@
 //! A host and a fabric have a queue of events each. [`Hosts::step`] handles the first event of all:
 //! of those at the same time the fabric's first, then the hosts' in the order of their requesters.
 
-use super::engine::{Done, Engine};
+use super::answers::What;
+use super::engine::Done;
 use super::error::Deadlock;
 use super::fabric::{Fabric, Length, WATCH};
-use super::ids::{EndpointId, NodeId, RequesterId};
-use super::packet::Packet;
-use super::requester::Target;
+use super::ids::{EndpointId, RequesterId};
 use super::stats::Completed;
-use sluice_cxl::Channel;
-use sluice_host::{Ask, AskFor, Host};
+use sluice_host::Host;
 use sluice_model::Device;
 use sluice_units::Ps;
 
@@ -51,10 +49,12 @@ impl<'a> Hosts<'a> {
     /// of the requester's addresses.
     ///
     /// # Panics
-    /// If the requester is none of a host's, or comes before one that has a host.
-    pub fn seat(&mut self, requester: RequesterId, base: u64, host: Host<'a>) {
+    /// If the requester is none of a host's, or comes before one that has a host; on coherent
+    /// memory, if the host has no L3.
+    pub fn seat(&mut self, requester: RequesterId, base: u64, mut host: Host<'a>) {
         let is_behind = |seat: &Seat| seat.requester < requester;
         assert!(self.seats.last().is_none_or(is_behind), "in order");
+        self.fabric.engine_mut().seat(requester, &mut host);
         let next_at = host.next_at().unwrap_or(Ps::MAX);
         self.seats.push(Seat {
             requester,
@@ -104,7 +104,7 @@ impl<'a> Hosts<'a> {
             return self.step_fabric(done);
         }
         self.seats[number].host.step();
-        self.send(number);
+        self.send(number, at);
         Ok(true)
     }
 
@@ -166,19 +166,22 @@ impl<'a> Hosts<'a> {
         if !self.fabric.step(done)? {
             return Ok(false);
         }
-        while let Some(answer) = self.fabric.engine_mut().answers.take() {
-            let of = |seat: &Seat| seat.requester.cmp(&answer.requester);
+        while let Some(news) = self.fabric.engine_mut().answers.take() {
+            let of = |seat: &Seat| seat.requester.cmp(&news.requester);
             let number = self.seats.binary_search_by(of);
             let number = number.expect("a host asked for it");
-            let host = &mut self.seats[number].host;
-            host.answer(answer.at, answer.tag, &answer.reply);
-            self.send(number);
+            let Seat { base, host, .. } = &mut self.seats[number];
+            match news.what {
+                What::Answer(tag, reply) => host.answer(news.at, tag, &reply),
+                What::Snoop(addr, keeps) => _ = host.snoop(addr - *base, keeps),
+            }
+            self.send(number, news.at);
         }
         Ok(true)
     }
 
-    /// Sends what a host asks for, which has done something.
-    fn send(&mut self, number: usize) {
+    /// Sends what a host asks for, which has done something at `now`.
+    fn send(&mut self, number: usize, now: Ps) {
         let Seat {
             requester,
             base,
@@ -188,11 +191,16 @@ impl<'a> Hosts<'a> {
         *next_at = host.next_at().unwrap_or(Ps::MAX);
         let due = (*next_at, number);
         let engine = self.fabric.engine_mut();
+        if engine.coherence.is_some() {
+            for done in host.take_performed() {
+                engine.performed(*requester, *base, done, now);
+            }
+        }
         for ask in host.take_asks() {
             self.fabric_at = None;
             let target = engine.addresses.find(*requester, *base + ask.addr);
             let target = target.expect("a program fits into what its host reaches");
-            engine.ask(*requester, target, &ask);
+            engine.ask(*requester, target, *base, &ask);
         }
         if number == self.first.1 {
             self.find_first();
@@ -209,28 +217,5 @@ impl<'a> Hosts<'a> {
     /// The fabric, when the hosts are not needed any more.
     pub fn into_fabric(self) -> Fabric {
         self.fabric
-    }
-}
-
-impl Engine {
-    /// Issues a host's request, which leaves it at [`Ask::at`].
-    #[inline]
-    fn ask(&mut self, requester: RequesterId, target: Target, ask: &Ask) {
-        self.requesters[requester].issue(self.now);
-        self.issued += 1;
-        let channel = match ask.what {
-            AskFor::Write => Channel::RwD,
-            AskFor::Line | AskFor::Owned | AskFor::Drop => Channel::Req,
-        };
-        let from = requester.node();
-        let to = NodeId(self.requesters.count() + target.endpoint.0);
-        let (from_port, to_port) = (from.port_id(), to.port_id());
-        let mut packet = Packet::new(from_port, to_port, channel, target.addr, ask.at);
-        packet.tag = ask.tag.into();
-        packet.logical = target.logical;
-        (packet.is_host, packet.may_delay) = (true, ask.may_delay);
-        let packet = self.packets.add(packet);
-        self.answers.begin(packet);
-        self.forward(ask.at, from, packet);
     }
 }

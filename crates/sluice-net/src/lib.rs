@@ -6,7 +6,9 @@
 //! counters against each other.
 #![forbid(unsafe_code)]
 
+mod acts;
 mod answers;
+mod asks;
 mod bottleneck;
 mod check;
 mod coherence;

@@ -26,6 +26,8 @@ pub struct RequesterSettings {
     pub reads: Ratio,
     /// Coherent local cache.
     pub cache: Option<CacheSettings>,
+    /// Whether the devices learn of clean lines that leave its caches.
+    pub notifies: bool,
     /// Whether a simulated host is there, which has requests, caches and times of its own.
     pub is_host: bool,
     /// Share of a skewed pattern's requests that are hot.
@@ -88,6 +90,8 @@ impl AddressMap {
 
 /// A requester at work.
 pub(super) struct Requester {
+    is_host: bool,
+    notifies: bool,
     process: Ps,
     cache_access: Ps,
     depth: u32,
@@ -122,6 +126,8 @@ pub(super) enum Next {
 impl Requester {
     pub fn new(settings: &RequesterSettings, source: Option<Box<dyn Source>>) -> Requester {
         Requester {
+            is_host: settings.is_host,
+            notifies: settings.notifies,
             process: settings.process,
             cache_access: settings.cache_access,
             depth: settings.depth,
@@ -148,6 +154,16 @@ impl Requester {
     /// Whether it has fewer requests under way than it can.
     pub fn has_room(&self) -> bool {
         self.outstanding < self.depth
+    }
+
+    /// Whether a simulated host is there.
+    pub fn is_host(&self) -> bool {
+        self.is_host
+    }
+
+    /// Whether the devices learn of clean lines that leave its caches.
+    pub fn notifies(&self) -> bool {
+        self.notifies
     }
 
     /// Processing, and looking into the cache.

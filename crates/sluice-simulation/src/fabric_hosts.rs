@@ -31,8 +31,8 @@ pub(crate) struct Prepared<'a> {
     base: u64,
 }
 
-/// Makes the hosts of a fabric and their programs. Those with the same address map have their
-/// memory one after the other.
+/// Makes the hosts of a fabric and their programs. Those with the same address map share its memory
+/// if that is coherent; if not, they have their memory one after the other.
 pub(crate) fn prepare<'a>(
     spec: &'a FabricSpec,
     config: &FabricConfig,
@@ -66,10 +66,23 @@ pub(crate) fn prepare<'a>(
                 reach: Bytes(reach),
             });
         }
-        next[map] = (made.base + needed.0).next_multiple_of(APART);
+        if !config.is_coherent() {
+            next[map] = (made.base + needed.0).next_multiple_of(APART);
+        } else if made.config.cpu.l3.lines == 0 {
+            return Err(FabricRunError::Host {
+                group: group.name.clone(),
+                source: Box::new(without_l3(&made.raw)),
+            });
+        }
         hosts.push(made);
     }
     Ok(hosts)
+}
+
+/// A snoop looks into the L3, which has what the caches above have.
+fn without_l3(raw: &RawConfig) -> ConfigError {
+    let message = "coherent memory (coherence.filter) needs an L3; give it a capacity";
+    raw.impossible(&["l3.capacity"], message)
 }
 
 /// Checks what the hosts of a fabric are and run, without making their programs.

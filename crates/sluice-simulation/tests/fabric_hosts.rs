@@ -217,6 +217,47 @@ fn a_load_through_a_switch_takes_the_sum_of_its_parts() {
     );
 }
 
+/// Two hosts on the same memory: by one filter, whose entries are fewer than they would have.
+const SHARED: &str = r#"
+    [topology]
+    kind = "spine-leaf"
+    [coherence]
+    filter = "shared"
+    entries = 512
+    [[requesters]]
+    name = "host"
+    count = 2
+    system = "base-cssd"
+    workload = "linear:bytes=256KB"
+    host = { start = "empty", rest = "no" }
+    migration = { counts = "all" }
+    l3 = { capacity = "256KiB" }
+    l2 = { capacity = "64KiB" }
+    [[endpoints]]
+    name = "m"
+    count = 2
+    capacity = "4MiB"
+"#;
+
+#[test]
+fn hosts_on_coherent_memory_share_it_and_a_run_is_repeatable() {
+    let result = run(SHARED, 30_000);
+    let again: [Value; 2] = [to_json(&result), to_json(&run(SHARED, 30_000))];
+    assert_eq!(again[0].to_string(), again[1].to_string());
+    assert!(result.hosts.iter().all(|host| host.base == 0));
+    let coherence = result.figures.coherence.as_ref().unwrap();
+    assert!(coherence.filter_evictions > 0 && coherence.conflict_snoops > 0);
+    // Lines that leave caches smaller than the filter, if the filter is to know.
+    let larger = SHARED.replace("512", "65536").replace("256KB", "1MB");
+    let clean_evictions = |text: &str| run(text, 60_000).figures.coherence.unwrap().clean_evictions;
+    assert_eq!(clean_evictions(&larger), 0);
+    let notified = larger.replace(
+        "[[requesters]]",
+        "[[requesters]]\ncache_clean = \"notified\"",
+    );
+    assert!(clean_evictions(&notified) > 0);
+}
+
 #[test]
 fn what_hosts_cannot_be_is_refused() {
     let host = direct("SYSTEM", "cxl-ssd-sim", "WORKLOAD");
@@ -237,7 +278,7 @@ fn what_hosts_cannot_be_is_refused() {
         (of(system, "chose:bytes=1MB"), "requester group `host`: "),
         (
             plain.replace("68b", "256b") + coherent,
-            "coherence.filter = endpoint",
+            "l3.capacity = none",
         ),
     ];
     for (text, part) in cases {

@@ -53,12 +53,6 @@ impl Cache {
         }
     }
 
-    /// Whether the host may write a line again and again without a word.
-    pub fn may_write(&self, line: u64) -> bool {
-        let way = self.index.get(line).map(|at| self.ways[at as usize]);
-        way.is_some_and(|way| way.state == State::Modified && !way.asked)
-    }
-
     /// Whether a request is under way for a line.
     pub fn is_asked(&self, line: u64) -> bool {
         self.by_line.get(line).is_some()

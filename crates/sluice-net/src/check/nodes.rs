@@ -1,10 +1,9 @@
 //! Requesters and endpoints from their groups.
 
 use super::coherence;
-use crate::coherence::NO_FILTER;
 use crate::endpoint::{DramOrder, EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
-use crate::params::{CoherenceParams, EndpointParams, RequesterParams, SwitchParams};
+use crate::params::{CacheParams, EndpointParams, RequesterParams, SwitchParams};
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
 use sluice_model::dram::DramLayout;
@@ -83,6 +82,7 @@ pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, 
             footprint: given.footprint.map(|bytes| bytes.0),
             reads: given.reads.unwrap_or(Ratio::ZERO),
             cache: coherence::cache(raw)?,
+            notifies: CacheParams::new(raw).cache_clean,
             is_host,
             hot_requests: given.hot_requests,
             hot_lines: given.hot_lines,
@@ -92,17 +92,14 @@ pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, 
 }
 
 /// A host is what its system says: nothing else of its group may differ from the fabric's but how
-/// many there are.
+/// many there are, and whether they say which clean lines leave them.
 fn check_host(fabric: &RawConfig, group: &RawConfig) -> Result<(), ConfigError> {
     let given = group.to_pairs().into_iter();
     let mut differs = given.filter(|(key, value)| fabric.get(key).as_ref() != Some(value));
-    if let Some((key, _)) = differs.find(|(key, _)| *key != "requester.count") {
+    let own = ["requester.count", "requester.cache_clean"];
+    if let Some((key, _)) = differs.find(|(key, _)| !own.contains(key)) {
         let message = "a simulated host has requests, caches and times of its own; leave it out";
         return Err(group.impossible(&[key], message));
-    }
-    if CoherenceParams::new(fabric).filter.name != NO_FILTER {
-        let message = "caches of simulated hosts are not coherent; give coherence.filter none";
-        return Err(group.impossible(&["coherence.filter"], message));
     }
     Ok(())
 }

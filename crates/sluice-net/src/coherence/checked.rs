@@ -1,7 +1,10 @@
 //! What is only kept to be checked: see [`FabricConfig::is_checked`](crate::FabricConfig).
 
+use super::order::Order;
 use crate::ids::RequesterId;
 use sluice_cxl::coherence::{Monitor, State};
+use sluice_host::Performed;
+use sluice_units::Ps;
 use std::collections::BTreeMap;
 
 /// The monitor of all caches, and the data of every line.
@@ -13,6 +16,8 @@ pub(super) struct Checked {
     monitor: Monitor,
     memory: BTreeMap<u64, u64>,
     stores: u64,
+    order: Order,
+    performed: u64,
 }
 
 impl Checked {
@@ -31,6 +36,33 @@ impl Checked {
     /// A store was done.
     pub fn stored(&mut self, line: u64, data: u64) {
         self.monitor.stored(line, data);
+        self.order.stored(line, data);
+    }
+
+    /// Data have come to a host.
+    pub fn arrived(&mut self, host: RequesterId, line: u64, data: u64) {
+        self.order.arrived(host, line, data);
+    }
+
+    /// What a host writes back of a line.
+    pub fn held(&self, host: RequesterId, line: u64) -> u64 {
+        self.order.held(host, line)
+    }
+
+    /// A host has loaded or stored.
+    pub fn performed(&mut self, host: RequesterId, line: u64, done: Performed, now: Ps) {
+        self.performed += 1;
+        self.order.performed(host, line, done.at, now);
+        if done.is_store {
+            let version = self.next_store();
+            self.monitor.stored(line, version);
+            self.order.stored_by(host, line, version, now);
+        }
+    }
+
+    /// Loads and stores of hosts so far.
+    pub fn performed_count(&self) -> u64 {
+        self.performed
     }
 
     /// A load was done.

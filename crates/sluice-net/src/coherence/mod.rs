@@ -6,10 +6,14 @@
 
 mod agents;
 mod checked;
+mod hosts;
+mod order;
+mod peer;
 mod requesters;
 mod stats;
 mod traffic;
 
+pub(super) use peer::Told;
 pub(super) use requesters::{Finished, Issue, RequesterSetup};
 pub use stats::CoherenceStats;
 pub(super) use traffic::{AccessId, Action};
@@ -19,6 +23,7 @@ use super::packet::{Packet, Slab};
 use agents::Agents;
 use requesters::Requesters;
 use sluice_cxl::coherence::{Blocks, Replacement, S2m, Victim};
+use sluice_host::{Peer, Performed};
 use sluice_params::Registered;
 use sluice_units::Ps;
 use traffic::{LineMap, Traffic};
@@ -147,6 +152,54 @@ impl Coherence {
     pub fn issue(&mut self, packets: &mut Slab, now: Ps, issue: &Issue) {
         self.requesters
             .issue(&mut self.traffic, packets, now, issue);
+    }
+
+    /// A host takes its place at a requester. `notify`: whether the devices learn of clean lines
+    /// that leave it.
+    pub fn seat(&mut self, requester: RequesterId, peer: &Peer, notify: bool) {
+        self.requesters.seat(requester, peer, notify);
+    }
+
+    /// Whether every load and store is checked.
+    pub fn is_checked(&self) -> bool {
+        self.traffic.checked.is_some()
+    }
+
+    /// A host asks for a line. Says which access is done already.
+    pub fn issue_host(&mut self, packets: &mut Slab, now: Ps, issue: &Issue) -> Option<AccessId> {
+        self.requesters
+            .issue_host(&mut self.traffic, packets, now, issue)
+    }
+
+    /// A host gives a line up; with a tag it wants to know when memory has it.
+    pub fn let_go(
+        &mut self,
+        packets: &mut Slab,
+        now: Ps,
+        requester: RequesterId,
+        line: (u64, Option<u32>),
+    ) {
+        let traffic = &mut self.traffic;
+        self.requesters
+            .let_go(traffic, packets, now, requester, line);
+    }
+
+    /// What a host learns after anything has happened to its lines.
+    pub fn tell(&mut self, requester: RequesterId, told: &mut dyn FnMut(Told)) {
+        self.requesters.tell(requester, told);
+    }
+
+    /// A host has loaded or stored, in an event of time `now`.
+    pub fn performed(&mut self, requester: RequesterId, line: u64, done: Performed, now: Ps) {
+        if let Some(checked) = &mut self.traffic.checked {
+            checked.performed(requester, line, done, now);
+        }
+    }
+
+    /// Loads and stores of hosts that were checked.
+    pub fn checked(&self) -> u64 {
+        let checked = self.traffic.checked.as_ref();
+        checked.map_or(0, |checked| checked.performed_count())
     }
 
     /// A message has come to a requester; accesses that it ends are in [`Coherence::take_done`].

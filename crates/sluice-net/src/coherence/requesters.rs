@@ -1,6 +1,7 @@
 //! At the requesters: accesses that a local cache serves or asks for, snoops, what comes back.
 
 use super::CacheSettings;
+use super::peer::HostSide;
 use super::traffic::{AccessId, Action, Cargo, Journey, Traffic, is_request};
 use crate::ids::{PacketId, RequesterId};
 use crate::packet::{Packet, Slab};
@@ -62,10 +63,12 @@ pub(crate) struct Finished {
 }
 
 /// What a requester's cache has and waits for.
-struct Requester {
+pub(super) struct Requester {
     process: Ps,
     cache_access: Ps,
-    cache: Option<Cache>,
+    pub cache: Option<Cache>,
+    /// Of a simulated host.
+    pub host: Option<HostSide>,
     accesses: Table<AccessId, Outstanding>,
     free: Vec<AccessId>,
     /// Snoops keep the cache busy until then.
@@ -88,14 +91,33 @@ impl Requester {
             process: setup.process,
             cache_access: setup.cache_access,
             cache,
+            host: None,
             accesses: Table::filled(setup.depth, Outstanding::default()),
             free: (0..setup.depth).rev().map(AccessId).collect(),
             busy_until: Ps::ZERO,
         }
     }
 
+    /// A host is here, with so many misses at once. What its caches take it knows itself.
+    pub fn take_seat(&mut self, cache: Cache, misses: u32, host: HostSide) {
+        (self.process, self.cache_access) = (Ps::ZERO, Ps::ZERO);
+        self.accesses = Table::filled(misses, Outstanding::default());
+        self.free = (0..misses).rev().map(AccessId).collect();
+        (self.cache, self.host) = (Some(cache), Some(host));
+    }
+
+    /// When a snoop has looked so many lines up, one after the other.
+    fn look_up(&mut self, now: Ps, lines: u8) -> Ps {
+        if let Some(host) = &mut self.host {
+            return host.look_up(now, lines);
+        }
+        // Accesses wait meanwhile.
+        self.busy_until = self.busy_until.max(now) + self.cache_access * u64::from(lines);
+        self.busy_until
+    }
+
     /// Lets an access begin, which has passed requester and cache by the returned time.
-    fn begin(&mut self, now: Ps, issue: &Issue, store: Option<u64>) -> (AccessId, Ps) {
+    pub fn begin(&mut self, now: Ps, issue: &Issue, store: Option<u64>) -> (AccessId, Ps) {
         let id = self.free.pop();
         let id = id.expect("an access for each place of the queue");
         let mut before = Parts::default();
@@ -120,9 +142,9 @@ impl Requester {
 
 /// The caches of all requesters.
 pub(super) struct Requesters {
-    requesters: Table<RequesterId, Requester>,
+    pub requesters: Table<RequesterId, Requester>,
     /// What a cache says; empty between two calls.
-    out: CacheOut,
+    pub out: CacheOut,
 }
 
 impl Requesters {
@@ -172,7 +194,7 @@ impl Requesters {
     }
 
     /// Sends what a cache has to say. A request for the line of access `cause` is that access's.
-    fn send_all(
+    pub fn send_all(
         &mut self,
         traffic: &mut Traffic,
         packets: &mut Slab,
@@ -181,7 +203,13 @@ impl Requesters {
         cause: Option<AccessId>,
     ) {
         self.note_changes(traffic, requester);
-        for message in self.out.send.drain(..) {
+        let is_host = self.requesters[requester].host.is_some();
+        for mut message in self.out.send.drain(..) {
+            if let (true, ToDevice::WriteBack(_), Some(checked)) =
+                (is_host, message.what, &traffic.checked)
+            {
+                message.data = checked.held(requester, message.line);
+            }
             if !matches!(message.what, ToDevice::Conflict | ToDevice::Response { .. }) {
                 *traffic.journey(requester, message.tag) = Journey::default();
             }
@@ -218,9 +246,12 @@ impl Requesters {
         let it = &mut self.requesters[requester];
         let mut ready = now;
         if let ToHost::Snoop { lines, .. } = message.what {
-            // Each line is looked up, one after the other, and accesses wait meanwhile.
-            it.busy_until = it.busy_until.max(now) + it.cache_access * u64::from(lines);
-            ready = it.busy_until;
+            ready = it.look_up(now, lines);
+        }
+        if let (ToHost::Data, Some(_), Some(checked)) =
+            (message.what, &it.host, &mut traffic.checked)
+        {
+            checked.arrived(requester, message.line, message.data);
         }
         match &mut it.cache {
             Some(cache) => cache.receive(message, &mut self.out),
@@ -285,14 +316,19 @@ impl Requesters {
         let latency = now - access.issued;
         let rest = latency - parts.total();
         parts[Part::Held] += rest;
-        Finished {
+        let finished = Finished {
             tag: access.tag,
             addr: access.addr,
             is_write: access.store.is_some(),
             latency,
             parts,
             hops,
+        };
+        let line = access.line;
+        if let Some(host) = &mut it.host {
+            host.finish(line, finished.addr, finished.is_write);
         }
+        finished
     }
 
     /// An access of a cache has seen or stored `data`. Without a cache, stores are done when memory
@@ -306,7 +342,9 @@ impl Requesters {
     ) {
         self.note_changes(traffic, requester);
         let it = &self.requesters[requester];
-        let (Some(checked), Some(_)) = (&mut traffic.checked, &it.cache) else {
+        // A host says itself when an access is done.
+        let is_cache = it.cache.is_some() && it.host.is_none();
+        let Some(checked) = traffic.checked.as_mut().filter(|_| is_cache) else {
             return;
         };
         let access = &it.accesses[access];
@@ -317,9 +355,13 @@ impl Requesters {
     }
 
     fn note_changes(&mut self, traffic: &mut Traffic, requester: RequesterId) {
-        if let Some(checked) = &mut traffic.checked {
-            for (line, state) in self.out.changes.drain(..) {
+        let host = &mut self.requesters[requester].host;
+        for (line, state) in self.out.changes.drain(..) {
+            if let Some(checked) = &mut traffic.checked {
                 checked.changed(requester, line, state);
+            }
+            if let Some(host) = host {
+                host.changed.push(line);
             }
         }
     }

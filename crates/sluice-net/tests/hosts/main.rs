@@ -4,3 +4,4 @@ mod closed_forms;
 mod delays;
 mod oracle;
 mod rig;
+mod sharing;

@@ -1,0 +1,134 @@
+//! Hosts that share lines: any number of hosts and cores, any filter, every access checked.
+
+use crate::rig::group;
+use proptest::prelude::*;
+use sluice_host::{Host, HostConfig, HostStats};
+use sluice_net::{
+    CoherenceStats, Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, RequesterId,
+};
+use sluice_testkit::sharing::{Mix, Random, SMALL, host};
+
+fn spec(hosts: u32, endpoints: &str, settings: &[(&str, &str)]) -> FabricSpec {
+    let mut spec = FabricSpec::default();
+    let all = [
+        ("topology.kind", "spine-leaf"),
+        ("endpoint.count", endpoints),
+        ("endpoint.capacity", "1MiB"),
+        ("map.granularity", "256B"),
+        ("coherence.filter", "endpoint"),
+    ];
+    for (key, value) in all.iter().chain(settings) {
+        spec.set(key, value).unwrap();
+    }
+    let set = [("count".to_owned(), hosts.to_string())];
+    spec.requesters = vec![Group {
+        host: Some(HostGroup::default()),
+        set: set.to_vec(),
+        ..group("host")
+    }];
+    spec
+}
+
+/// What a run comes to.
+struct Ran {
+    fabric_hash: u64,
+    hosts: Vec<HostStats>,
+    coherence: CoherenceStats,
+    checked: u64,
+}
+
+/// Runs hosts with a program each to their ends. The checker panics at the first violation.
+fn run(spec: &FabricSpec, config: &HostConfig, mix: Mix) -> Ran {
+    let mut checked = FabricConfig::new(spec, 1).unwrap_or_else(|error| panic!("{error}"));
+    checked.is_checked = true;
+    let count = checked.requesters.len() as u32;
+    let of = |number: u32| {
+        let seed = mix.seed.wrapping_add(number.into());
+        Random::new(Mix { seed, ..mix })
+    };
+    let mut programs: Vec<Random> = (0..count).map(of).collect();
+    let mut hosts = Hosts::new(Fabric::new(&checked).unwrap());
+    for (number, program) in (0..).zip(&mut programs) {
+        let machine = Host::with_port(config, program);
+        hosts.seat(RequesterId(number), 0, machine);
+    }
+    hosts.fabric_mut().begin();
+    while hosts
+        .step(&mut |_| ())
+        .unwrap_or_else(|error| panic!("{error}"))
+    {}
+    hosts.fabric().balance().unwrap();
+    assert_eq!(hosts.fabric().in_flight(), 0);
+    Ran {
+        fabric_hash: hosts.fabric().stats().hash,
+        hosts: hosts.hosts().map(|(_, host)| host.results()).collect(),
+        coherence: hosts.fabric().coherence_stats().unwrap(),
+        checked: hosts.fabric().checked(),
+    }
+}
+
+fn one_of<T: Clone + std::fmt::Debug>(values: &'static [T]) -> impl Strategy<Value = T> {
+    prop::sample::select(values)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(60)))]
+    #[test]
+    fn hosts_that_share_lines_keep_their_order(
+        hosts in 2u32..5,
+        cores in one_of(&[1u32, 2, 8]),
+        lines in one_of(&[4u64, 48, 600]),
+        (stores, flushes) in one_of(&[(10u64, 0u64), (50, 0), (30, 4)]),
+        filter in one_of(&["endpoint", "shared"]),
+        victim in one_of(&["fifo", "lru", "lfi", "lifo", "mru", "block"]),
+        (entries, ways) in one_of(&[("2", "1"), ("8", "full"), ("32", "4"), ("256", "full")]),
+        block in one_of(&["1", "2", "3", "4"]),
+        (shape, extends) in one_of(&[("aligned", "block"), ("aligned", "any"), ("any", "any")]),
+        clean in one_of(&["silent", "notified"]),
+        (trackers, endpoints) in one_of(&[("1", "1"), ("5", "1"), ("64", "3")]),
+        l2_rules in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let spec = spec(hosts, endpoints, &[
+            ("coherence.filter", filter),
+            ("coherence.victim", victim),
+            ("coherence.entries", entries),
+            ("coherence.ways", ways),
+            ("coherence.block_lines", block),
+            ("coherence.block_shape", shape),
+            ("coherence.block_extends", extends),
+            ("coherence.trackers", trackers),
+            ("requester.cache_clean", clean),
+        ]);
+        let mut config = host(cores, SMALL);
+        config.cpu.l2_rules = l2_rules;
+        let accesses = 400;
+        let mix = Mix { threads: cores, lines, stores, flushes, accesses, seed };
+        let ran = run(&spec, &config, mix);
+        let asked = u64::from(hosts * cores) * accesses;
+        let done: u64 = ran.hosts.iter().map(|host| host.loads + host.stores).sum();
+        prop_assert!(done >= asked * 9 / 10, "{} of {}", done, asked);
+        prop_assert!(ran.checked > 0 && ran.coherence.agents.conflict_snoops > 0);
+        let is_small = entries.len() == 1 && lines > 8;
+        prop_assert!(ran.coherence.agents.evictions > 0 || !is_small);
+    }
+}
+
+#[test]
+fn a_run_of_sharing_hosts_is_repeatable() {
+    let spec = spec(3, "2", &[("coherence.entries", "32")]);
+    let mix = Mix {
+        threads: 2,
+        lines: 300,
+        stores: 30,
+        flushes: 2,
+        accesses: 5_000,
+        seed: 7,
+    };
+    let hashes = || {
+        let ran = run(&spec, &host(2, SMALL), mix);
+        let hosts: Vec<u64> = ran.hosts.iter().map(|host| host.hash).collect();
+        (ran.fabric_hash, hosts)
+    };
+    assert_eq!(hashes(), hashes());
+}
