@@ -1,8 +1,9 @@
-//! The device that a command line describes.
+//! The device, or the fabric, that a command line describes.
 
 use crate::error::Error;
 use clap::Args;
 use sluice_model::DeviceConfig;
+use sluice_net::FabricSpec;
 use sluice_params::RawConfig;
 use sluice_runtime::LiveSettings;
 
@@ -45,6 +46,16 @@ pub fn resolve_live(
         Ok(is_live)
     })?;
     Ok((device, LiveSettings::new(live)))
+}
+
+/// The fabric that was asked for, with its changed settings.
+pub fn fabric(name: &str, set: &[String]) -> Result<FabricSpec, Error> {
+    let mut spec = sluice_config::describe_fabric(name)?.given;
+    for pair in set {
+        let (key, value) = key_and_value(pair)?;
+        spec.set(key, value)?;
+    }
+    Ok(spec)
 }
 
 /// The device, without the pairs that something else takes.

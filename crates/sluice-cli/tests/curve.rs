@@ -163,6 +163,85 @@ fn a_host_keeps_the_pace_and_its_stores_go_both_ways() {
     assert_eq!(warm["loads"][0]["misses"], 0);
 }
 
+/// Two requesters and one memory on one link of 8 GB/s, whose packets have no headers.
+const FABRIC: &str = "curve --fabric esf-validation --set requester.count=2 --set \
+                      requester.depth=256 --set endpoint.count=1 --set endpoint.type=fixed \
+                      --set endpoint.read=50ns --set link.bandwidth=8000";
+
+#[test]
+fn an_idle_fabrics_latency_is_the_fabrics_own() {
+    let run = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        .args([
+            "fabric",
+            "run",
+            "esf-validation",
+            "--json",
+            "--requests",
+            "1k",
+            "--warmup",
+            "1k",
+        ])
+        .args(["--set", "endpoint.count=1", "--set", "endpoint.type=fixed"])
+        .args(["--set", "link.bandwidth=8000"])
+        .output()
+        .expect("the command starts");
+    let run: Value = serde_json::from_slice(&run.stdout).expect("an object");
+    let unloaded = run["latency_mean_ns"].as_f64().expect("a number");
+    let curve = told(&format!("{FABRIC} --threads 0"));
+    assert_eq!(
+        (&curve["on"], &curve["knee"]),
+        (&"fabric".into(), &Value::Null)
+    );
+    let loads = curve["loads"].as_array().expect("a list");
+    assert_eq!(loads.len(), 1, "nobody has a pace");
+    let latency = &loads[0]["chase_latency_ns"];
+    for figure in ["mean", "max"] {
+        let found = latency[figure].as_f64().expect("a number");
+        assert!(
+            (found - unloaded).abs() < 0.001,
+            "{figure}: {found} of {unloaded}"
+        );
+    }
+    assert_eq!(latency["count"], 2 * (1 << 20) / 64);
+}
+
+#[test]
+fn a_fabrics_bandwidth_is_the_links() {
+    let curve = told(&format!("{FABRIC} --size 256KiB --pace 1us,0ns"));
+    let rates = rates(&curve);
+    assert!((rates[0] / 64e6 - 1.0).abs() < 0.01, "{rates:?}");
+    // The dependent load has its part of the link beside 256 requests.
+    let of_link = 8e9 * 256.0 / 257.0;
+    assert!(
+        (rates[1] / of_link - 1.0).abs() < 0.01,
+        "{rates:?} of {of_link}"
+    );
+    let mean = |load: usize| {
+        curve["loads"][load]["chase_latency_ns"]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(mean(1) > 5.0 * mean(0), "it waits behind them");
+    assert_eq!(
+        told(&format!("{FABRIC} --size 256KiB --pace 1us,0ns")),
+        curve,
+        "the same again"
+    );
+}
+
+#[test]
+fn pages_of_a_fabrics_device_miss_only_cold() {
+    let misses = |start: &str| {
+        let curve = told(&format!(
+            "curve --fabric skybyte-pool-64th --threads 3 --size 256KiB --chase 0B --pace 0ns \
+             --set ssd.prefetch.policy=none --start {start}"
+        ));
+        curve["loads"][0]["misses"].as_u64().expect("devices")
+    };
+    // Three regions of 64 pages.
+    assert_eq!((misses("cold"), misses("warm")), (192, 0));
+}
+
 const FILES: &str = "files --device cmm-h --set device.capacity=256MiB --set cache.capacity=96MiB \
                      --size 4MiB --threads 4 --cores 1";
 
@@ -222,6 +301,11 @@ fn mistakes_are_named() {
         ("curve --system base-cssd --set cpu.threads=4", "--threads"),
         ("curve --system base-cssd --size 100GiB", "device.capacity"),
         ("curve --system base-csd", "base-csd"),
+        ("curve --fabric esff", "esff"),
+        ("curve --fabric esf --threads 8", "expected at most 7"),
+        ("curve --fabric esf --depth 4", "requester.depth"),
+        ("curve --fabric esf --on live", "--fabric is simulated"),
+        ("curve --fabric esf --size 100GiB", "curve"),
         ("curve --numa-node 0", "only --on host"),
         ("curve --on host --numa-node 1000", "NUMA node"),
         ("files --through mmap --io 8KiB", "a fault is of a page"),

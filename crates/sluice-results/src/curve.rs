@@ -23,6 +23,8 @@ pub enum CurveOn {
     Simulated,
     /// A simulated host with its device, in virtual time.
     System,
+    /// A simulated fabric, in virtual time.
+    Fabric,
     /// A program whose memory was on the device, in wall time.
     Live,
     /// A program on this host's own memory, in wall time.
@@ -36,10 +38,11 @@ pub struct CurveResult {
     pub schema: CurveSchema,
     /// What was measured.
     pub on: CurveOn,
-    /// The device's or the system's name or file, as on the command line. `null` of the host.
+    /// The device's, the system's or the fabric's name or file, as on the command line. `null` of
+    /// the host.
     pub device: Option<String>,
-    /// Every parameter of the device, or of the system, as resolved, by key, as text. `null` of the
-    /// host.
+    /// Every parameter of the device, the system or the fabric, as resolved, by key, as text. `null`
+    /// of the host.
     pub config: Option<Settings>,
     /// Seed of every random stream.
     pub seed: u64,
@@ -57,7 +60,7 @@ pub struct CurveResult {
 /// What the threads of a curve do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveTraffic {
-    /// Threads, each in a region of its own.
+    /// Threads, or requesters of a fabric, each in a region of its own.
     pub threads: u64,
     /// Bytes of a region.
     pub size_bytes: u64,
@@ -69,7 +72,8 @@ pub struct CurveTraffic {
     pub reads_percent: u64,
     /// `cached`: through the host's caches; `nontemporal`: past them.
     pub store: String,
-    /// Accesses of a thread under way at once. `null` where the processor decides.
+    /// Accesses of a thread under way at once. `null` where the processor decides, or the fabric's
+    /// `requester.depth`.
     pub depth: Option<u64>,
     /// Cores that the threads share; 0: one for each. Of a system all of its cores.
     pub cores: u64,
@@ -90,13 +94,15 @@ pub struct CurveTraffic {
 pub struct CurveLoad {
     /// From the beginning of a thread's access to that of its next, at least, ns.
     pub pace_ns: f64,
-    /// Bytes that the threads loaded and stored in a second: 64 for each access.
+    /// Bytes that the threads loaded and stored in a second: 64 for each access, of a fabric
+    /// `packet.payload`.
     pub bytes_per_s: f64,
     /// Accesses of the threads.
     pub accesses: u64,
     /// From the first access to the end of the last thread's last one, s.
     pub time_s: f64,
-    /// Of the device's accesses, those that brought their page in. `null` of the host.
+    /// Of the device's accesses, those that brought their page in. `null` of the host, and of a
+    /// fabric without devices.
     pub misses: Option<u64>,
     /// Latencies of the threads' accesses, ns, those that found their page on its way among them.
     /// `null` where they are not timed one by one.

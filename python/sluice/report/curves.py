@@ -39,7 +39,8 @@ def render(folders: list[Path], title: str | None) -> str:
 def _of(result: Table) -> str:
     name, on, node = result.text("device"), result.text("on"), result.number("traffic", "numa_node")
     of = {"host": "this host's memory" + ("" if node is None else f", of node {node}"),
-          "system": f"{name}, a simulated host"}.get(on or "", f"{name}, {on}")
+          "system": f"{name}, a simulated host",
+          "fabric": f"{name}, a simulated fabric"}.get(on or "", f"{name}, {on}")
     return f"{of}: {units.count(result.number('traffic', 'threads'))} threads"
 
 

@@ -19,7 +19,8 @@ class CurveLoad:
     accesses: int
     """Accesses of the threads."""
     bytes_per_s: float
-    """Bytes that the threads loaded and stored in a second: 64 for each access."""
+    """Bytes that the threads loaded and stored in a second: 64 for each access, of a fabric
+    `packet.payload`."""
     chase_latency_ns: SummaryOfDouble | None
     """Latencies of the dependent loads, ns. `null` without them."""
     hash: str | None
@@ -34,7 +35,8 @@ class CurveLoad:
     """Latencies of those that brought their page in, ns. `null` where they are not timed one by
     one."""
     misses: int | None
-    """Of the device's accesses, those that brought their page in. `null` of the host."""
+    """Of the device's accesses, those that brought their page in. `null` of the host, and of a
+    fabric without devices."""
     pace_ns: float
     """From the beginning of a thread's access to that of its next, at least, ns."""
     time_s: float
@@ -45,10 +47,11 @@ class CurveLoad:
 class CurveResult:
     """Bandwidth against latency (`sluice curve`)."""
     config: dict[str, str] | None
-    """Every parameter of the device, or of the system, as resolved, by key, as text. `null` of
-    the host."""
+    """Every parameter of the device, the system or the fabric, as resolved, by key, as text.
+    `null` of the host."""
     device: str | None
-    """The device's or the system's name or file, as on the command line. `null` of the host."""
+    """The device's, the system's or the fabric's name or file, as on the command line. `null` of
+    the host."""
     knee: int | None
     """The place in `loads` at which bandwidth by latency is largest. `null` without dependent
     loads beside the threads, or with a single pace."""
@@ -76,7 +79,8 @@ class CurveTraffic:
     cores: int
     """Cores that the threads share; 0: one for each. Of a system all of its cores."""
     depth: int | None
-    """Accesses of a thread under way at once. `null` where the processor decides."""
+    """Accesses of a thread under way at once. `null` where the processor decides, or the fabric's
+    `requester.depth`."""
     numa_node: int | None
     """The NUMA node that the memory is bound to. `null`: it is not bound."""
     passes: int
@@ -92,6 +96,6 @@ class CurveTraffic:
     stride_bytes: int
     """Bytes from one place to the next."""
     threads: int
-    """Threads, each in a region of its own."""
+    """Threads, or requesters of a fabric, each in a region of its own."""
     walk: str
     """`order`: by address; `random`: each place drawn."""

@@ -1,5 +1,6 @@
 //! `sluice curve`: bandwidth against latency.
 
+mod fabric;
 mod measured;
 mod numa;
 mod system;
@@ -43,8 +44,9 @@ const SLICE: Ps = Ps::from_us(3_000);
                   the first reach against the latency that the last one sees. The knee is the pace \
                   at which bandwidth by latency is largest. --on says of what: a simulated device \
                   alone, in virtual time; a program whose memory is on the device, live; or the \
-                  memory of this host. --system measures a simulated host with its device. What \
-                  is smaller than the caches of a host is measured in them."
+                  memory of this host. --system measures a simulated host with its device, --fabric \
+                  the requesters of a simulated fabric. What is smaller than the caches of a host \
+                  is measured in them."
 )]
 pub struct CurveArgs {
     #[command(flatten)]
@@ -56,6 +58,10 @@ pub struct CurveArgs {
     /// file; --set changes its settings too
     #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
     pub system: Option<String>,
+    /// A simulated fabric: a name of `sluice fabric list`, or the path of a .toml file; --set
+    /// changes its settings too
+    #[arg(long, value_name = "FABRIC", conflicts_with_all = ["device", "system"])]
+    pub fabric: Option<String>,
     /// Divide by N the capacities of the system that `sluice sim --scale N` divides
     #[arg(long, value_name = "N", requires = "system", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -63,11 +69,12 @@ pub struct CurveArgs {
     /// Bind the memory to this NUMA node. --on host
     #[arg(long, value_name = "N")]
     pub numa_node: Option<u32>,
-    /// Threads, each in a region of its own. 0: the dependent loads alone [default: 8; of a system,
-    /// all of its cores but one]
+    /// Threads, each in a region of its own. 0: the dependent loads alone [default: 8; of a system
+    /// all of its cores but one, of a fabric all of its requesters but one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub threads: Option<u32>,
-    /// Bytes of each region [default: 16MiB; of a system, as much as makes twice its L3]
+    /// Bytes of each region [default: 16MiB; of a system, as much as makes twice its L3; of a
+    /// fabric, 1MiB]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Bytes from one place to the next: a multiple of 64
@@ -87,7 +94,7 @@ pub struct CurveArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub depth: Option<u32>,
     /// Times from an access of a thread to its next, at least [default: nine from 5us to 0ns; of a
-    /// system, ten from 1us]
+    /// system or a fabric, ten from 1us; without threads 0ns]
     #[arg(long, value_name = "TIME,..", value_delimiter = ',')]
     pub pace: Vec<Ps>,
     /// Cores that the threads share; 0: one for each
@@ -153,8 +160,11 @@ pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
     if let Some(name) = &args.system {
         return system::run(name, args);
     }
-    let paces = paces(args, &PACES);
+    if let Some(name) = &args.fabric {
+        return fabric::run(name, args);
+    }
     let threads = args.threads.unwrap_or(THREADS);
+    let paces = paces(args, threads, &PACES);
     let (size, chase) = (args.size.unwrap_or(SIZE), args.chase.unwrap_or(CHASE));
     let traffic = traffic(args, threads, size, chase)?;
     let asked = Asked { traffic, paces };
@@ -207,11 +217,12 @@ fn finish(
     kept.map(|()| ExitCode::SUCCESS)
 }
 
-/// The paces that were asked for, or these.
-fn paces(args: &CurveArgs, usual: &[Ps]) -> Vec<Ps> {
-    match args.pace.is_empty() {
-        true => usual.to_vec(),
-        false => args.pace.clone(),
+/// The paces that were asked for, or these; without threads nobody has one.
+fn paces(args: &CurveArgs, threads: u32, usual: &[Ps]) -> Vec<Ps> {
+    match (args.pace.is_empty(), threads) {
+        (true, 0) => vec![Ps::ZERO],
+        (true, _) => usual.to_vec(),
+        (false, _) => args.pace.clone(),
     }
 }
 

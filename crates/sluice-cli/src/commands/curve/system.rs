@@ -65,7 +65,7 @@ pub fn run(name: &str, args: &CurveArgs) -> Result<ExitCode, Error> {
         system: &system,
         scale: args.scale,
         traffic,
-        paces: &paces(args, &PACES),
+        paces: &paces(args, threads, &PACES),
     }
     .run(signals::is_interrupted)?;
     let config = write_system(&system, args.scale, args.device.seed);

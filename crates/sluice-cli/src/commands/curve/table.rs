@@ -14,6 +14,7 @@ fn table_of(result: &CurveResult) -> String {
     let of = match (result.on, &result.device) {
         (CurveOn::Simulated, Some(device)) => format!("{device}, simulated"),
         (CurveOn::System, Some(system)) => format!("{system}, a simulated host"),
+        (CurveOn::Fabric, Some(fabric)) => format!("{fabric}, a simulated fabric"),
         (CurveOn::Live, Some(device)) => format!("{device}, live"),
         _ => match result.traffic.numa_node {
             Some(node) => format!("this host's memory, of node {node}"),

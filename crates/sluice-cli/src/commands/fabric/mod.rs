@@ -7,13 +7,13 @@ use crate::listing::{list_presets, show_values};
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
 use crate::result_args::{ResultArgs, keep};
-use crate::settings::key_and_value;
+use crate::settings;
 use crate::signals;
 use clap::{Args, Subcommand};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_driver::recording::SPREADS;
 use sluice_net::{
-    EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
+    EndpointType, FABRIC_PARAMS, FabricConfig, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
 use sluice_results::{FabricChoices, FabricHost, FabricResult, Named, VcsUse, to_json};
 use sluice_simulation::{FabricPlan, check_hosts};
@@ -98,7 +98,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
             show_values(&pairs, FABRIC_PARAMS.iter(), source, *json)?;
         }
         FabricCommand::Check { fabric, set } => {
-            let spec = resolve(fabric, set)?;
+            let spec = settings::fabric(fabric, set)?;
             let config = FabricConfig::new(&spec, ANY_SEED)?;
             check_hosts(&spec)?;
             let graph = &config.graph;
@@ -157,18 +157,8 @@ fn choices(as_json: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The fabric that was asked for, with its changed settings.
-fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
-    let mut spec = describe_fabric(fabric)?.given;
-    for pair in set {
-        let (key, value) = key_and_value(pair)?;
-        spec.set(key, value)?;
-    }
-    Ok(spec)
-}
-
 fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
-    let spec = resolve(&args.fabric, &args.set)?;
+    let spec = settings::fabric(&args.fabric, &args.set)?;
     let folder = args.result.folder()?;
     let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
