@@ -130,6 +130,7 @@ impl Device {
             visibility: Visibility::All,
             seed: self.seed,
             bound: false,
+            histogram: false,
             warmup: 0,
         };
         to_json(&plan.result(bulk.device(), bulk.counted())).to_string()

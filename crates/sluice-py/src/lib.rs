@@ -258,6 +258,7 @@ mod _core {
             visibility: visibility(py, hits)?,
             seed,
             bound,
+            histogram: false,
             warmup,
         };
         let made = Made::new(py, &config, seed, Classes { policy, prefetcher })?;

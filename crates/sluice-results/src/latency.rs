@@ -43,7 +43,7 @@ pub struct MissLatency {
 }
 
 /// Latencies of the accesses of a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessLatency {
     /// What the model asked for, misses and merges, ns.
     #[schemars(with = "SummarySchema<f64>")]
@@ -51,6 +51,10 @@ pub struct AccessLatency {
     /// Every access, hits too, ns.
     #[schemars(with = "SummarySchema<f64>")]
     pub accesses: Summary<f64>,
+    /// Pairs of nanoseconds (the middle of a bucket) and count of the accesses, of each bucket that
+    /// has any. Only with `--histogram`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Vec<(u64, u64)>>,
 }
 
 /// A distribution with its histogram.

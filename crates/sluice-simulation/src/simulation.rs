@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Whether the result has the fewest misses that any policy could have had. Keeps every access.
     pub bound: bool,
+    /// Whether the result has the distribution of the latencies.
+    pub histogram: bool,
     /// Accesses before counting begins.
     pub warmup: u64,
 }
@@ -102,6 +104,7 @@ impl Plan<'_> {
             latency_ns: AccessLatency {
                 modelled: run.trap_latency.summary(),
                 accesses: run.latency.summary(),
+                histogram: self.histogram.then(|| run.latency.buckets().collect()),
             },
             latency_parts_ns: DeviceParts::of_device(stats),
             served: served(stats),

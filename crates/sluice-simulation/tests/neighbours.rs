@@ -32,6 +32,7 @@ fn run(config: &DeviceConfig, pattern: &str) -> (f64, f64) {
         visibility: Visibility::All,
         seed: 1,
         bound: false,
+        histogram: false,
         warmup: 0,
     };
     let result = plan.run(spec.streams(), || false);

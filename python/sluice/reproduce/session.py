@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import frame, markdown, matrix, page, program, words
+from sluice.reproduce import frame, markdown, matrix, memory, page, program, words
 from sluice.reproduce.claims import CONTRADICTS, Judged
 from sluice.reproduce.engines import Arguments, Engine, Program
 from sluice.reproduce.evaluate import SCHEMA, Evaluated, document, evaluate
@@ -37,7 +38,8 @@ class Session:
         for turn, one in enumerate(experiments, start=1):
             place = f" ({turn} of {len(experiments)})" if len(experiments) > 1 else ""
             progress.start(f"{one.name}{place}", wanted[one.name])
-            self._runner.run(wanted[one.name], progress.told, alone=one.live)
+            with memory.there(one.name, one.memory) if one.memory else nullcontext():
+                self._runner.run(wanted[one.name], progress.told, alone=one.live)
             progress.clear()
             self._finish(one, wanted[one.name])
         told = self._documents()

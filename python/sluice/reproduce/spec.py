@@ -14,7 +14,8 @@ from sluice.reproduce import section
 from sluice.reproduce.claims import Claim, Remark, read_claim, read_remark
 from sluice.reproduce.figures import Figure, read_figure
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import Grid
+from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.memory import path as path_of_memory
 from sluice.reproduce.section import Section
 
 FILE = "experiment.toml"
@@ -132,6 +133,8 @@ class Experiment:
     remarks: tuple[Remark, ...] = ()
     options_at: int | None = None
     """Where settings and ``--json`` go among the words of the command, if not behind them."""
+    memory: int = 0
+    """Bytes of the file of shared memory that the runs place on a device; 0 for none."""
 
     def axis(self, name: str) -> Axis:
         """The axis of this name."""
@@ -188,12 +191,14 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     shared = {below.text("name"): below for one in common for below in one.tables("shared_axes")}
     axes = tuple(_axis(one, axes_quick, shared) for one in top.tables("axes"))
     _no_strangers(top, axes_quick, axes)
-    subcommand, command, skip, live = _runs(top, common)
+    subcommand, command, skip, live, memory = _runs(top, common)
+    if memory:
+        settings["memory"] = str(path_of_memory(name))
     experiment = Experiment(
         name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
         place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
         axes=axes, subcommand=tuple(subcommand), command=tuple(command), skip=tuple(skip),
-        settings=settings, per=per, live=live, quick=quick,
+        settings=settings, per=per, live=live, memory=memory, quick=quick,
         metrics=_metrics(top.table("metrics"), axes),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
         given=_given([*common, top]),
@@ -241,10 +246,10 @@ def _settings(sections: list[Section], quick: bool) -> tuple[
 
 
 def _runs(top: Section, common: list[Section]
-          ) -> tuple[list[str], list[str], list[dict[str, str]], bool]:
+          ) -> tuple[list[str], list[str], list[dict[str, str]], bool, int]:
     """The subcommand and its arguments, the shared ones if the experiment has none of its own, what
-    is not run, and whether the runs are live."""
-    live = False
+    is not run, whether the runs are live, and the bytes of their file on the device."""
+    live, memory = False, 0
     subcommand = ["sim"]
     command: list[str] = []
     skip = []
@@ -253,9 +258,17 @@ def _runs(top: Section, common: list[Section]
         subcommand = runs.texts("subcommand", subcommand)
         command = runs.texts("command", command) + runs.texts("more", [])
         live |= runs.flag("live")
+        memory = _bytes(runs, "memory") if runs.has("memory") else memory
         skip += [below.settings("where") for below in runs.tables("skip")]
         runs.done()
-    return subcommand, command, skip, live
+    return subcommand, command, skip, live, memory
+
+
+def _bytes(one: Section, key: str) -> int:
+    size = number_of(one.text(key))
+    if not size >= 1:
+        raise one.error(key, f"a size such as 20MiB was needed, not {one.text(key)!r}")
+    return int(size)
 
 
 def _axis(one: Section, quick: Mapping[str, list[str]], shared: Mapping[str, Section]) -> Axis:

@@ -23,6 +23,9 @@ class AccessLatency:
     """Latencies of the accesses of a simulation."""
     accesses: SummaryOfDouble
     """Every access, hits too, ns."""
+    histogram: list[tuple[int, int]] | None = None
+    """Pairs of nanoseconds (the middle of a bucket) and count of the accesses, of each bucket
+    that has any. Only with `--histogram`."""
     modelled: SummaryOfDouble
     """What the model asked for, misses and merges, ns."""
 

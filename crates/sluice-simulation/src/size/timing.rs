@@ -58,6 +58,7 @@ impl Timing<'_> {
                     visibility: Visibility::All,
                     seed: of.seed,
                     bound: false,
+                    histogram: false,
                     warmup: 0,
                 };
                 let result = run.run(replay.streams()?, stop)?;

@@ -80,6 +80,7 @@ fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value,
         visibility,
         seed: 1,
         bound: true,
+        histogram: false,
         warmup: 0,
     };
     let result = plan.run(spec.streams(), || false)?;

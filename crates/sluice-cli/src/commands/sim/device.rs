@@ -44,6 +44,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         visibility,
         seed: args.device.seed,
         bound: args.bound,
+        histogram: args.histogram,
         warmup: workload.warmup(args)?,
     };
     signals::await_interrupt();

@@ -39,6 +39,9 @@ pub struct SimArgs {
     /// for each access, and as much again while it counts
     #[arg(long, conflicts_with = "system")]
     pub bound: bool,
+    /// Also print how the latencies of all accesses are distributed
+    #[arg(long, conflicts_with = "system")]
+    pub histogram: bool,
     #[command(flatten)]
     pub result: ResultArgs,
 }

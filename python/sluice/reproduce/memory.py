@@ -1,0 +1,37 @@
+"""A file of shared memory that the runs of an experiment place on a device (`--place dax:`)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sluice.errors import ExperimentError
+
+FOLDER = Path("/dev/shm")
+
+
+def path(experiment: str) -> Path:
+    """Its name, which is always the same: finished runs are found by their arguments."""
+    return FOLDER / f"sluice-reproduce-{experiment.replace('/', '-')}"
+
+
+@contextmanager
+def there(experiment: str, size: int) -> Iterator[None]:
+    """While runs need it, the file is there, empty. Raises ``ExperimentError`` if another session
+    has it."""
+    place = path(experiment)
+    with place.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExperimentError(f"{place}: another `sluice reproduce` measures with this file;"
+                                  " wait for its end") from None
+        os.ftruncate(file.fileno(), 0)
+        os.ftruncate(file.fileno(), size)
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
