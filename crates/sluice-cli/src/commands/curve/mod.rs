@@ -44,9 +44,9 @@ const SLICE: Ps = Ps::from_us(3_000);
                   the first reach against the latency that the last one sees. The knee is the pace \
                   at which bandwidth by latency is largest. --on says of what: a simulated device \
                   alone, in virtual time; a program whose memory is on the device, live; or the \
-                  memory of this host. --system measures a simulated host with its device, --fabric \
-                  the requesters of a simulated fabric. What is smaller than the caches of a host \
-                  is measured in them."
+                  memory of this host. --system measures a simulated host with its device, \
+                  --fabric the requesters of a simulated fabric. What is smaller than the caches \
+                  of a host is measured in them."
 )]
 pub struct CurveArgs {
     #[command(flatten)]
