@@ -41,8 +41,8 @@ pub struct CurveResult {
     /// The device's, the system's or the fabric's name or file, as on the command line. `null` of
     /// the host.
     pub device: Option<String>,
-    /// Every parameter of the device, the system or the fabric, as resolved, by key, as text. `null`
-    /// of the host.
+    /// Every parameter of the device, the system or the fabric, as resolved, by key, as text.
+    /// `null` of the host.
     pub config: Option<Settings>,
     /// Seed of every random stream.
     pub seed: u64,
