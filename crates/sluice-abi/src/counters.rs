@@ -81,6 +81,10 @@ macro_rules! flash_counters {
         BadBlocks: bad_blocks as bad_blocks;
         /// Writes refused because the flash is worn out. A warning says so as well.
         WritesRefused: writes_refused as writes_refused;
+        /// Reads of pages that were still in the write buffer (`ftl.write_buffer`): no flash read.
+        WriteBufferReads: write_buffer_reads as write_buffer_reads;
+        /// Programs that the write buffer saved: pages there that were written again or discarded.
+        WriteBufferSaved: write_buffer_saved as write_buffer_saved;
     } };
 }
 

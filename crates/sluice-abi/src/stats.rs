@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 13;
+pub const STATS_VERSION: u64 = 14;
 /// What [`StatsBlock::forked`] is for the device of memory that processes share.
 pub const OF_SHARED_MEMORY: u64 = 2;
 /// A reader looks so often for a moment at which nothing changes.
@@ -51,7 +51,7 @@ crate::device_counters! { [crate::run_counters, crate::part_counters, counters] 
 crate::part_counters! { [parts] }
 
 /// Number of counters, with room for more without a new layout.
-const SLOTS: usize = 96;
+const SLOTS: usize = 128;
 const _: () = assert!(Counter::ALL.len() <= SLOTS);
 
 /// What one process tells about its device. `Counter` indexes `counters`.

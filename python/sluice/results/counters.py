@@ -218,5 +218,9 @@ class CounterValues:
     """Times that parameters were changed. `config` has those of the start."""
     wear_moves: int
     """Pages that static wear levelling moved. They are also `gc_moves`."""
+    write_buffer_reads: int
+    """Reads of pages that were still in the write buffer (`ftl.write_buffer`): no flash read."""
+    write_buffer_saved: int
+    """Programs that the write buffer saved: pages there that were written again or discarded."""
     writes_refused: int
     """Writes refused because the flash is worn out. A warning says so as well."""

@@ -54,6 +54,15 @@ sluice_params::params! {
                       collected together",
             source: "assumed: each plane on its own",
         }
+        write_buffer: Option<u32> {
+            key: "ftl.write_buffer",
+            kind: Kind::Or("none", &Kind::Count { min: 1, max: 4_096 }),
+            default: "none",
+            meaning: "superpages of a write buffer: pages that leave the cache wait there, and \
+                      when it is full the oldest go to flash, one to each plane of a superblock. \
+                      What waits can be read, and is rewritten in place",
+            source: "assumed: each page is programmed when it leaves the cache, as in FEMU",
+        }
         gc: &'static GcVictimEntry {
             key: "ftl.gc_policy",
             default: "greedy",

@@ -1,6 +1,7 @@
 //! What is behind the cache: the translation layer and the flash array.
 
 use super::observer::{FlashIo, Observer, Written};
+use super::write_buffer::WriteBuffer;
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
 use crate::layout::PlaneAddress;
@@ -14,6 +15,7 @@ use sluice_units::{Lpn, Ppn, Ps};
 /// The times given may go back: an access that waited to be taken in asks for a later moment than
 /// the one that comes after it.
 pub(super) struct Back<O> {
+    buffer: Option<WriteBuffer>,
     ftl: Ftl,
     nand: Nand,
     times: OperationTimes,
@@ -52,6 +54,7 @@ impl<O: Observer> Back<O> {
         let ftl = Ftl::new(settings, seed);
         Back {
             observer: O::new(&ftl, settings, seed),
+            buffer: WriteBuffer::new(settings),
             nand: Nand::new(settings, seed),
             times: OperationTimes::of(settings),
             takes_placement: settings.ftl.placement_by_host,
@@ -98,6 +101,11 @@ impl<O: Observer> Back<O> {
 
     /// When the page, asked for at `at`, is out of the flash array, and what it waited for.
     pub fn read(&mut self, at: Ps, lpn: Lpn, origin: Origin, stats: &mut Stats) -> Served {
+        if self.is_buffered(lpn) {
+            stats.write_buffer_reads += 1;
+            self.observer.regained(lpn);
+            return Served::at_once(at);
+        }
         let (observer, io) = self.io();
         let served = observer.read(io, at, lpn, origin, stats);
         self.nand.count(stats);
@@ -114,6 +122,9 @@ impl<O: Observer> Back<O> {
     /// `reads`: 1 if its page is still to be read, 0 if it is on its way, so that the channel has
     /// been asked for the read already.
     pub fn estimate(&mut self, at: Ps, lpn: Lpn, reads: u64) -> Option<Estimate> {
+        if self.is_buffered(lpn) {
+            return None;
+        }
         let outlook = self.nand.outlook(at, self.ppn_of(lpn)?);
         let wait = self.times.read * (u64::from(outlook.reads) + reads)
             + self.times.program * u64::from(outlook.programs)
@@ -122,13 +133,61 @@ impl<O: Observer> Back<O> {
         Some(Estimate { gc, wait })
     }
 
-    /// Where in flash the page is, if it has a place there.
+    /// Whether the page has contents behind the cache: in flash, or on its way there.
+    pub fn has(&self, lpn: Lpn) -> bool {
+        self.is_buffered(lpn) || self.ppn_of(lpn).is_some()
+    }
+
+    /// Where in flash the page is, if it has a place there. The write buffer may have it newer.
     pub fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
         self.ftl.ppn_of(lpn)
     }
 
     /// Writes the page, to where the host wants it. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
+        let Some(buffer) = &mut self.buffer else {
+            return self.program(at, lpn, placement, stats);
+        };
+        stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
+        let due = buffer.due();
+        self.observer.gathered(lpn);
+        self.empty(at, due, stats);
+    }
+
+    /// Programs so many pages of the write buffer, the oldest first, or as many as there are.
+    fn empty(&mut self, at: Ps, pages: u32, stats: &mut Stats) {
+        for _ in 0..pages {
+            match self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                Some((lpn, placement)) => self.program(at, lpn, placement, stats),
+                None => return,
+            }
+        }
+    }
+
+    /// Programs what waits in the write buffer.
+    pub fn empty_buffer(&mut self, at: Ps, stats: &mut Stats) {
+        self.empty(at, u32::MAX, stats);
+    }
+
+    /// Whether the page waits to be programmed with others.
+    #[inline]
+    fn is_buffered(&self, lpn: Lpn) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.has(lpn))
+    }
+
+    /// What the write buffer has of the page is not to be programmed.
+    fn forget_buffered(&mut self, lpn: Lpn, stats: &mut Stats) {
+        let buffer = self.buffer.as_mut();
+        let was_there = buffer.is_some_and(|buffer| buffer.forget(lpn));
+        stats.write_buffer_saved += u64::from(was_there);
+    }
+
+    /// Pages that wait in the write buffer.
+    pub fn buffered(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.len().into())
+    }
+
+    fn program(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
         let page = Written {
             lpn,
             placement,
@@ -142,6 +201,7 @@ impl<O: Observer> Back<O> {
 
     /// Writes the page for a store that waits for the program. A refused one waits for nothing.
     pub fn write_through(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
+        self.forget_buffered(lpn, stats);
         let page = Written {
             lpn,
             placement: Placement::default(),
@@ -158,6 +218,7 @@ impl<O: Observer> Back<O> {
 
     /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
     pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Programmed {
+        self.forget_buffered(lpn, stats);
         let page = Written {
             lpn,
             placement: Placement::default(),
@@ -180,6 +241,7 @@ impl<O: Observer> Back<O> {
 
     /// The page has no contents any more.
     pub fn trim(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) {
+        self.forget_buffered(lpn, stats);
         let (observer, io) = self.io();
         observer.trim(io, at, lpn, stats);
     }
@@ -211,6 +273,11 @@ mod tests {
     use crate::config::DeviceConfig;
 
     impl<O: Observer> Back<O> {
+        /// Whether the page waits in the write buffer.
+        pub(in crate::device) fn holds(&self, lpn: Lpn) -> bool {
+            self.is_buffered(lpn)
+        }
+
         /// Panics if the mapping and the blocks contradict each other.
         pub(in crate::device) fn check(&self) {
             self.ftl.check();

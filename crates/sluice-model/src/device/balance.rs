@@ -1,6 +1,7 @@
 //! Counters that must agree, and the state for the message of a failed test.
 
-use super::data_cache::DataCache;
+use super::observer::Observer;
+use super::storage::Storage;
 use crate::stats::Stats;
 
 /// Two counts that must be equal and are not: a mistake of the model's.
@@ -18,7 +19,9 @@ pub struct Imbalance {
 ///
 /// # Errors
 /// The first equation that does not hold, with its numbers.
-pub(super) fn balance(s: &Stats, cache: &DataCache) -> Result<(), Imbalance> {
+pub(super) fn balance<O: Observer>(storage: &Storage<O>) -> Result<(), Imbalance> {
+    let (s, cache) = (&storage.stats, &storage.cache);
+    let buffered = storage.back.buffered();
     let served = s.hits + s.mshr_merges + s.misses + s.write_log.served();
     let written = s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
     let written = written + s.write_throughs + s.write_arounds + s.block_writes;
@@ -36,7 +39,7 @@ pub(super) fn balance(s: &Stats, cache: &DataCache) -> Result<(), Imbalance> {
         (
             "host programs",
             "their reasons",
-            s.host_programs + s.writes_refused,
+            s.host_programs + s.writes_refused + s.write_buffer_saved + buffered,
             written,
         ),
         (

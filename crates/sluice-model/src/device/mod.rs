@@ -24,6 +24,7 @@ mod pipeline;
 mod prefetching;
 mod storage;
 mod tune;
+mod write_buffer;
 
 use crate::cache::{External, Peek};
 use crate::config::DeviceConfig;
@@ -468,7 +469,7 @@ impl Device {
     /// # Errors
     /// The first equation that does not hold, with its numbers.
     pub fn balance(&self) -> Result<(), Imbalance> {
-        balance::balance(self.stats(), &self.pipeline.storage.cache)
+        balance::balance(&self.pipeline.storage)
     }
 
     /// The state in words: counters, then the cache's sets.

@@ -57,6 +57,14 @@ pub(crate) trait Observer: Sized {
     #[inline]
     fn left(&mut self, _lpn: Lpn) {}
 
+    /// The page goes to the write buffer: the cached one, or what the host sends.
+    #[inline]
+    fn gathered(&mut self, _lpn: Lpn) {}
+
+    /// The page is read from the write buffer.
+    #[inline]
+    fn regained(&mut self, _lpn: Lpn) {}
+
     /// The host's data goes to an entry of the write log.
     #[inline]
     fn appended(&mut self, _entry: LogEntry) {}

@@ -403,7 +403,7 @@ impl<O: Observer> Pipeline<O> {
     /// III-A), if hints come from estimates. `reads`: see `Back::estimate`.
     #[inline]
     fn expects_long(&mut self, lpn: Lpn, reads: u64) -> bool {
-        if !self.front.estimates() || self.storage.back.ppn_of(lpn).is_none() {
+        if !self.front.estimates() || !self.storage.back.has(lpn) {
             return false;
         }
         let at = self.storage.now() + self.front.parts_with_log().total();

@@ -215,6 +215,7 @@ impl<O: Observer> Storage<O> {
         let compacted = self.log_and_below().map_or(now, |(log, mut below, stats)| {
             log.settle(now, &mut below, stats)
         });
+        self.back.empty_buffer(compacted, &mut self.stats);
         let idle_at = self.back.idle_at();
         self.advance(compacted.max(idle_at));
     }
@@ -362,9 +363,9 @@ impl<O: Observer> Storage<O> {
         is_new
     }
 
-    /// Whether the page has a place in flash.
+    /// Whether the page has contents in flash, or on their way there.
     pub fn is_in_flash(&self, lpn: Lpn) -> bool {
-        self.back.ppn_of(lpn).is_some()
+        self.back.has(lpn)
     }
 
     /// The host no longer wants the page's contents.

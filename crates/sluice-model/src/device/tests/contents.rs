@@ -18,6 +18,8 @@ pub struct Contents {
     /// By PPN; `None` after an erase.
     flash: BTreeMap<Ppn, Option<u64>>,
     cached: BTreeMap<Lpn, u64>,
+    /// In the write buffer.
+    gathered: BTreeMap<Lpn, u64>,
     /// By entry of the write log.
     logged: BTreeMap<LogEntry, u64>,
     /// What the host sends next.
@@ -53,6 +55,16 @@ impl Contents {
         self.cached.get(&lpn).copied()
     }
 
+    /// What the write buffer got last of a page.
+    pub fn of_gathered(&self, lpn: Lpn) -> u64 {
+        self.gathered[&lpn]
+    }
+
+    /// What is written of a page: the cached one, or what the host sends.
+    fn sent(&self, lpn: Lpn) -> u64 {
+        self.of_cached(lpn).unwrap_or(self.incoming)
+    }
+
     /// What an entry of the write log holds.
     pub fn of_logged(&self, entry: LogEntry) -> u64 {
         self.logged[&entry]
@@ -82,6 +94,7 @@ impl Observer for Contents {
         let mut contents = Contents {
             flash: BTreeMap::new(),
             cached: BTreeMap::new(),
+            gathered: BTreeMap::new(),
             logged: BTreeMap::new(),
             incoming: 0,
             last_read: 0,
@@ -132,7 +145,8 @@ impl Observer for Contents {
         } = page;
         // What compaction writes is known since [`Observer::destages`].
         if origin == Origin::Host {
-            self.moving = self.of_cached(lpn).unwrap_or(self.incoming);
+            let gathered = self.gathered.remove(&lpn);
+            self.moving = gathered.unwrap_or_else(|| self.sent(lpn));
         }
         let flash = &mut self.over(io.nand);
         io.ftl.write(at, lpn, placement, origin, flash, stats)
@@ -168,6 +182,14 @@ impl Observer for Contents {
 
     fn left(&mut self, lpn: Lpn) {
         self.cached.remove(&lpn);
+    }
+
+    fn gathered(&mut self, lpn: Lpn) {
+        self.gathered.insert(lpn, self.sent(lpn));
+    }
+
+    fn regained(&mut self, lpn: Lpn) {
+        self.last_read = self.of_gathered(lpn);
     }
 
     fn appended(&mut self, entry: LogEntry) {

@@ -2,6 +2,7 @@
 //! cache, translation layer and garbage collection did with it, in any configuration.
 
 mod contents;
+mod host;
 
 use super::*;
 use crate::cache::EVICTIONS;
@@ -9,6 +10,7 @@ use crate::config::{DeviceConfig, Precondition};
 use crate::request::{Op, ServedBy};
 use crate::victim::GC_VICTIMS;
 use contents::{Contents, ZEROS};
+use host::Host;
 use observer::Observer;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -126,6 +128,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("ftl.gc_background", &["off", "4"]),
         ("ftl.gc_step", &["all", "1", "3"]),
         ("ftl.superblock", &["1", "all"]),
+        ("ftl.write_buffer", &["none", "1", "3"]),
         ("ftl.streams", &["1", "2"]),
         ("ftl.wear_levelling", &["none", "static"]),
     ];
@@ -159,35 +162,6 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         raw.set("cache.write", "back").expect("a value");
     }
     DeviceConfig::new(&raw).ok()
-}
-
-/// Answers for the stores that the device has not seen.
-struct Host {
-    written: BTreeSet<Lpn>,
-    /// Pages reported when they were set aside. What was written through since is in flash.
-    reported: BTreeSet<Lpn>,
-    /// Whether it has clean pages programmed and stores answered before they are indexed.
-    departs: bool,
-}
-
-impl Effects for Host {
-    fn unmap(&mut self, lpn: Lpn) -> bool {
-        self.written.remove(&lpn)
-    }
-
-    fn set_aside(&mut self, lpn: Lpn) -> bool {
-        let written = self.unmap(lpn);
-        self.reported.extend(written.then_some(lpn));
-        written
-    }
-
-    fn programs_clean(&self) -> bool {
-        self.departs
-    }
-
-    fn indexes_behind(&self) -> bool {
-        self.departs
-    }
 }
 
 struct Rig {
@@ -264,11 +238,13 @@ impl Rig {
         Some(self.contents().of_logged(entry))
     }
 
-    /// What flash has of a page: zeros if nothing.
+    /// What flash, or the buffer before it, has of a page: zeros if nothing.
     fn in_flash(&mut self, lpn: Lpn) -> Option<u64> {
-        match self.pipeline.storage.back.ppn_of(lpn) {
-            Some(ppn) => self.contents().of_flash(ppn),
-            None => Some(ZEROS),
+        let back = &self.pipeline.storage.back;
+        match (back.holds(lpn), back.ppn_of(lpn)) {
+            (true, _) => Some(self.contents().of_gathered(lpn)),
+            (_, Some(ppn)) => self.contents().of_flash(ppn),
+            (_, None) => Some(ZEROS),
         }
     }
 
@@ -279,7 +255,7 @@ impl Rig {
     }
 
     fn balance(&self) -> Result<(), Imbalance> {
-        balance::balance(&self.pipeline.storage.stats, &self.pipeline.storage.cache)
+        balance::balance(&self.pipeline.storage)
     }
 
     /// Carries a step out. A page that the host has is demoted before anything is done to it.
@@ -299,8 +275,11 @@ impl Rig {
                     }
                     _ => self.contents().of_cached(lpn),
                 };
-                let newest = self.newest[lpn];
-                self.same(found, newest, &format!("load of {lpn}, {served_by:?}"));
+                self.same(
+                    found,
+                    self.newest[lpn],
+                    &format!("load of {lpn}, {served_by:?}"),
+                );
             }
             Step::Store(lpn) => {
                 self.write(lpn);
@@ -403,8 +382,11 @@ impl Rig {
             if op == BlockOp::Read {
                 let found = self.contents().of_cached(lpn).or(self.logged(lpn));
                 let found = found.unwrap_or(self.contents().last_read);
-                let newest = self.newest[lpn];
-                self.same(Some(found), newest, &format!("block read of {lpn}"));
+                self.same(
+                    Some(found),
+                    self.newest[lpn],
+                    &format!("block read of {lpn}"),
+                );
             }
         }
     }
