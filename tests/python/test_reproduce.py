@@ -381,6 +381,19 @@ def test_a_bad_experiment_names_file_and_key(
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("kind", ["table", "lines", "bars"])
+def test_a_figure_has_every_axis_of_its_quantity(
+        lab: Lab, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    label = "" if kind == "table" else 'y_label = "time, s"\n'
+    figure = f'[[figures]]\nkind = "{kind}"\ntitle = "t"\nx = "load"\n{label}ours = "time"\n'
+    lab.write(EXPERIMENT + figure)
+    assert lab.run() == 1
+    told = capsys.readouterr().err
+    assert "'system'" in told and "figures[2]" in told and told.count("\n") == 1
+    lab.write(EXPERIMENT + figure + 'series = "system"\n')
+    assert lab.run() == 0
+
+
 def test_bad_toml_and_bad_names_are_one_line(
         lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert lab.run("test/fig9") == 2

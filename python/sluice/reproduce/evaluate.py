@@ -51,11 +51,27 @@ def evaluate(experiment: Experiment, results: Results) -> Evaluated:
         claims, checks = judged(experiment.claims), judged(experiment.consistency)
         remarks = [(one, _remarked(one, known)) for one in experiment.remarks]
         tried, base = _sensitivity(experiment, results)
+        _check_figures(experiment, known)
     except ExperimentError as error:
         place = f"{experiment.folder / 'experiment.toml'}: {'derived.' if error.key else ''}"
         raise ExperimentError(f"{place}{error}") from None
     return Evaluated(experiment, known, runs, claims, checks, remarks, verdict(claims, checks),
                      tried, base)
+
+
+def _check_figures(experiment: Experiment, known: Mapping[str, Grid]) -> None:
+    """Raises ``ExperimentError`` for a figure of a quantity that has more axes than the figure: a
+    value would have no place."""
+    for figure in experiment.figures:
+        if not figure.x:
+            continue
+        drawn = {figure.x, figure.series, figure.panel}
+        for key, formula in figure.formulas().items():
+            more = [axis for axis in formula(known).axes if axis not in drawn]
+            if more:
+                raise ExperimentError(f"{figure.section}: {key}: the quantity has the axis"
+                                      f" {more[0]!r}, and the figure neither as x nor as series or"
+                                      " panel", key=figure.section)
 
 
 def _remarked(remark: Remark, known: Mapping[str, Grid]) -> list[tuple[str, float, str]]:
