@@ -1,6 +1,6 @@
 //! The home agent: which device, and which of its bytes, a host physical address is.
 
-use super::hdm::{GRANULARITIES, HdmDecoder, WAYS};
+use super::hdm::{Arithmetic, GRANULARITIES, HdmDecoder, WAYS};
 use sluice_units::Bytes;
 
 /// What base and size of a decoder are multiples of (CXL 3.1, 8.2.4.20).
@@ -20,6 +20,8 @@ pub struct Window {
     pub size: Bytes,
     /// Bytes of one granule: one of [`GRANULARITIES`].
     pub granularity: u64,
+    /// Which device has which granule.
+    pub arithmetic: Arithmetic,
     /// The devices in the order in which they take granules, each once: as many as one of
     /// [`WAYS`].
     pub targets: Vec<u16>,
@@ -325,7 +327,7 @@ fn checked(window: &Window, alignment: Bytes) -> Result<HdmDecoder, HomeError> {
         });
     }
     let decoder = u8::try_from(ways).ok();
-    let decoder = decoder.and_then(|ways| HdmDecoder::new(ways, granularity));
+    let decoder = decoder.and_then(|ways| HdmDecoder::new(ways, granularity, window.arithmetic));
     let decoder = decoder.ok_or_else(|| HomeError::Ways { name: name(), ways })?;
     let (base, size) = (window.base, window.size);
     let end = base.checked_add(size.0);

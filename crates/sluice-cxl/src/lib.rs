@@ -20,7 +20,7 @@ mod unpack;
 pub use codec::{decode, encode};
 pub use error::MessageError;
 pub use flit::{Flit, FlitError, FlitMode, MAX_SLOTS, PackError};
-pub use hdm::{GRANULARITIES, GRANULARITY_MIN, HdmDecoder, MAX_WAYS, WAYS};
+pub use hdm::{Arithmetic, GRANULARITIES, GRANULARITY_MIN, HdmDecoder, MAX_WAYS, WAYS};
 pub use home::{DECODER_ALIGNMENT, Home, HomeAgent, HomeError, Window};
 pub use layout::{Field, Layout, bits};
 pub use link::{Cost, FlitLink, LANES, LinkError, Packing, RATES, cost, wire_bytes};

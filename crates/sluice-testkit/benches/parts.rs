@@ -5,8 +5,8 @@
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
 use sluice_cxl::{
-    DECODER_ALIGNMENT, DevLoad, Direction, Drs, DrsOp, FlitMode, HomeAgent, Message, Meta, Packer,
-    Unpacker, Window,
+    Arithmetic, DECODER_ALIGNMENT, DevLoad, Direction, Drs, DrsOp, FlitMode, HomeAgent, Message,
+    Meta, Packer, Unpacker, Window,
 };
 use sluice_model::dram::{Dram, DramLayout, STANDARDS};
 use sluice_model::{Device, DeviceConfig, Op, PREFETCHES, Request};
@@ -59,6 +59,7 @@ fn cxl(count: u64) {
             base: 0,
             size: Bytes::from_gib(ways),
             granularity: 256,
+            arithmetic: Arithmetic::Modulo,
             targets: (0..ways as u16).collect(),
         }];
         let devices = vec![Bytes::from_gib(1); ways as usize];

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use sluice_cxl::{DECODER_ALIGNMENT, GRANULARITIES, Home, HomeAgent, HomeError, WAYS, Window};
+use sluice_cxl::{
+    Arithmetic, DECODER_ALIGNMENT, GRANULARITIES, Home, HomeAgent, HomeError, WAYS, Window,
+};
 use sluice_units::Bytes;
 use std::collections::BTreeMap;
 
@@ -14,6 +16,7 @@ fn window(name: &str, base: u64, size: u64, targets: &[u16]) -> Window {
         base,
         size: Bytes(size),
         granularity: 256,
+        arithmetic: Arithmetic::Modulo,
         targets: targets.to_vec(),
     }
 }
@@ -202,6 +205,7 @@ proptest! {
             base: base >> shift << shift,
             size: Bytes(size >> shift.max(20) << shift),
             granularity: 1 << (granularity % 20),
+            arithmetic: Arithmetic::ALL[(granularity / 20 % 2) as usize],
             targets: targets.clone(),
         };
         let windows: Vec<Window> = parts.iter().map(make).collect();

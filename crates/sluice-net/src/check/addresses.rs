@@ -9,7 +9,7 @@ use crate::ids::RequesterId;
 use crate::params::MapParams;
 use crate::requester::{AddressMap, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
-use sluice_cxl::{GRANULARITY_MIN, HomeAgent, WAYS, Window};
+use sluice_cxl::{Arithmetic, GRANULARITY_MIN, HomeAgent, WAYS, Window};
 use sluice_units::{Bytes, LINE_BYTES};
 use std::collections::BTreeMap;
 
@@ -20,12 +20,14 @@ pub(super) fn map(
     devices: Devices,
     reach: &Reach,
 ) -> Result<AddressMap, FabricError> {
+    let params = MapParams::new(&spec.raw);
     let mapper = Mapper {
         spec,
         requesters,
         devices: &devices,
         reach,
-        granularity: MapParams::new(&spec.raw).granularity.0,
+        granularity: params.granularity.0,
+        arithmetic: params.arithmetic,
     };
     let (mut homes, mut home_of, mut mapped_bytes) = (Vec::new(), Vec::new(), Vec::new());
     let hosts = &requesters.names;
@@ -85,6 +87,7 @@ struct Mapper<'a> {
     devices: &'a Devices,
     reach: &'a Reach,
     granularity: u64,
+    arithmetic: Arithmetic,
 }
 
 impl Mapper<'_> {
@@ -143,6 +146,7 @@ impl Mapper<'_> {
                 base,
                 size: Bytes(each * ways as u64),
                 granularity: self.granularity,
+                arithmetic: self.arithmetic,
                 targets: rest[..ways].to_vec(),
             });
             base += each * ways as u64;
@@ -169,6 +173,7 @@ impl Mapper<'_> {
             base: range.base,
             size: Bytes(range.size),
             granularity: self.granularity,
+            arithmetic: self.arithmetic,
             targets,
         })
     }

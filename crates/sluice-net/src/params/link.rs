@@ -1,7 +1,7 @@
 //! Parameters: links, packets and routing. A file's [[links]] change them for one link.
 
 use crate::routing::RoutingInfo;
-use sluice_cxl::FlitMode;
+use sluice_cxl::{Arithmetic, FlitMode};
 use sluice_params::{Declared, Kind};
 use sluice_units::{Bytes, Ps};
 
@@ -116,6 +116,12 @@ sluice_params::params! {
             meaning: "bytes in a row on one endpoint: 64 to 16384, a power of two; decoders of CXL \
                       have 256 at least",
             source: "assumed: the least of CXL 3.1; ESF's code deals out lines",
+        }
+        arithmetic: Arithmetic {
+            key: "map.arithmetic",
+            default: "modulo",
+            meaning: "which endpoint of an HDM range has which granule",
+            source: "CXL 3.1, 9.18.1.4 (CXIMS); the maps of xor are those of Linux's CXL tests",
         }
     }
 }

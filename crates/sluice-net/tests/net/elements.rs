@@ -130,27 +130,38 @@ fn a_link_that_the_topology_has_not() {
 /// Neighbouring lines are on neighbouring memories, which a granule of CXL would put on one.
 #[test]
 fn single_lines_are_dealt_out() {
-    let at = |granularity: &str| {
-        let mut spec = spec(&[
-            ("topology.kind", "bus"),
-            ("requester.count", "1"),
-            ("requester.pattern", "external"),
-            ("endpoint.count", "4"),
-            ("map.granularity", granularity),
-        ]);
-        spec.raw.set("requester.depth", "64").unwrap();
-        let mut fabric = fabric(&spec);
-        for line in 0..64 {
-            let access = Access {
-                addr: line * 64,
-                is_write: false,
-            };
-            fabric.send(Ps::ZERO, RequesterId(0), access, line).unwrap();
-        }
-        drain(&mut fabric);
-        let ends = (0..4).map(|end| fabric.served(EndpointId(end), 0));
-        ends.collect::<Vec<u64>>()
-    };
-    assert_eq!(at("64B"), [16; 4]);
-    assert_eq!(at("4KiB"), [64, 0, 0, 0]);
+    assert_eq!(dealt("64B", "modulo", 1), [16; 4]);
+    assert_eq!(dealt("4KiB", "modulo", 1), [64, 0, 0, 0]);
+}
+
+/// A stride of as many lines as there are memories is on one of them, but for XOR arithmetic.
+#[test]
+fn strides_are_dealt_out_by_xor() {
+    assert_eq!(dealt("64B", "modulo", 4), [64, 0, 0, 0]);
+    assert_eq!(dealt("64B", "xor", 4), [16; 4]);
+    assert_eq!(dealt("64B", "xor", 1), [16; 4]);
+}
+
+/// What each of four memories serves of 64 lines, each so many further than the one before.
+fn dealt(granularity: &str, arithmetic: &str, stride: u64) -> Vec<u64> {
+    let mut spec = spec(&[
+        ("topology.kind", "bus"),
+        ("requester.count", "1"),
+        ("requester.pattern", "external"),
+        ("endpoint.count", "4"),
+        ("map.granularity", granularity),
+        ("map.arithmetic", arithmetic),
+    ]);
+    spec.raw.set("requester.depth", "64").unwrap();
+    let mut fabric = fabric(&spec);
+    for line in 0..64 {
+        let access = Access {
+            addr: line * stride * 64,
+            is_write: false,
+        };
+        fabric.send(Ps::ZERO, RequesterId(0), access, line).unwrap();
+    }
+    drain(&mut fabric);
+    let ends = (0..4).map(|end| fabric.served(EndpointId(end), 0));
+    ends.collect()
 }
