@@ -12,6 +12,28 @@ pub enum Error {
          a store is made"
     )]
     NoStore,
+    /// It is a device that holds something else.
+    #[error(
+        "not a store of Sluice, and not blank: a store is made on a device whose first MiB is \
+         zeros; `blkdiscard -z --length 1MiB DEVICE` makes it so, and what it holds is lost"
+    )]
+    NotBlank,
+    /// It is a device that is too small.
+    #[error(
+        "the device has {found} bytes, and the store of device.capacity={capacity} takes {wanted}; \
+         name a larger one, or set a smaller device.capacity"
+    )]
+    Small {
+        /// Of the device that keeps the store.
+        found: u64,
+        /// Of the store.
+        wanted: u64,
+        /// Of the device that is kept.
+        capacity: u64,
+    },
+    /// It is a device that is mounted, or part of another one.
+    #[error("in use by this host, which has it mounted or as part of another device")]
+    InUse,
     /// It is of another version.
     #[error("a store of version {0}; this Sluice reads and writes version {VERSION}")]
     Version(u32),

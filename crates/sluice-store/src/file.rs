@@ -1,32 +1,96 @@
-//! Stores as files.
+//! Stores as files, and on block devices.
 
+use crate::PAGE;
 use crate::check::Report;
 use crate::error::Error;
 use crate::format::Shape;
 use crate::lock::lock;
+use crate::medium::Medium;
 use crate::store::Store;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A store is made under its name with this behind it, and then renamed.
 const NEW: &str = ".new";
+/// A device is blank if so much of it is zeros: file systems and partitions begin there.
+const BLANK_BYTES: usize = 1 << 20;
 
-fn regular(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
+/// Opens a regular file or a block device, and nothing else.
+fn plain(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
     // A pipe would make us wait.
-    let file = options.custom_flags(libc_nonblock()).open(path);
+    let file = options.custom_flags(flags(OFlags::NONBLOCK)).open(path);
     let file = file.map_err(Error::system("opening the store"))?;
     let found = file.metadata().map_err(Error::system("the store"))?;
-    match found.is_file() {
+    match found.is_file() || found.file_type().is_block_device() {
         true => Ok(file),
         false => Err(Error::NoStore),
     }
 }
 
-fn libc_nonblock() -> i32 {
-    rustix::fs::OFlags::NONBLOCK.bits() as i32
+fn flags(flags: OFlags) -> i32 {
+    flags.bits() as i32
+}
+
+/// Opens and locks a store to write to it. A block device is opened so that nothing else of this
+/// host can be on it.
+fn own(path: &Path) -> Result<File, Error> {
+    let file = plain(path, OpenOptions::new().read(true).write(true))?;
+    if !file.may_be_longer() {
+        lock(&file)?;
+        return Ok(file);
+    }
+    not_held(&file)?;
+    let exclusive = OFlags::NONBLOCK | OFlags::EXCL;
+    let options = &mut OpenOptions::new();
+    let alone = options
+        .read(true)
+        .write(true)
+        .custom_flags(flags(exclusive));
+    let alone = alone.open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::ResourceBusy => Error::InUse,
+        _ => Error::system("opening the store")(e),
+    })?;
+    // Before the lock: a process that closes any file of it loses it.
+    drop(file);
+    lock(&alone)?;
+    Ok(alone)
+}
+
+/// That nobody has a store.
+fn not_held(file: &File) -> Result<(), Error> {
+    match sluice_region::holder(file.as_raw_fd()) {
+        Ok(None) => Ok(()),
+        Ok(Some(pid)) if pid > 0 => Err(Error::Held(pid)),
+        Ok(Some(_)) => Err(Error::HeldByUnknown),
+        Err(e) => Err(Error::system("the store's lock")(e)),
+    }
+}
+
+/// Whether there is no store yet, and one can be made: no file of that name, or a block device that
+/// begins with zeros.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_to_be_made(path: &Path) -> Result<bool, Error> {
+    match path.metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+        Ok(found) if found.file_type().is_block_device() => {
+            is_blank(&plain(path, OpenOptions::new().read(true))?)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Whether a device has nothing where file systems, partitions and stores begin.
+fn is_blank(device: &File) -> Result<bool, Error> {
+    let mut bytes = vec![0; BLANK_BYTES];
+    let read = device.read(&mut bytes, 0);
+    read.map_err(Error::system("reading the device"))?;
+    Ok(bytes.iter().all(|byte| *byte == 0))
 }
 
 /// Opens the store of a device, which nobody else may have, and checks all of it.
@@ -34,9 +98,12 @@ fn libc_nonblock() -> i32 {
 /// # Errors
 /// If it cannot be used.
 pub fn open(path: &Path, pages: u64, device: &str) -> Result<(Store<File>, Report), Error> {
-    let file = regular(path, OpenOptions::new().read(true).write(true))?;
-    lock(&file)?;
-    Store::open(file, pages, device)
+    let file = own(path)?;
+    let is_device = file.may_be_longer();
+    Store::open(file, pages, device).map_err(|error| match error {
+        Error::NoStore if is_device => Error::NotBlank,
+        other => other,
+    })
 }
 
 /// Opens a store to look at it. Nobody may have it.
@@ -44,13 +111,9 @@ pub fn open(path: &Path, pages: u64, device: &str) -> Result<(Store<File>, Repor
 /// # Errors
 /// If it cannot be read, or somebody has it.
 pub fn open_to_look(path: &Path) -> Result<File, Error> {
-    let file = regular(path, OpenOptions::new().read(true))?;
-    match sluice_region::holder(std::os::fd::AsRawFd::as_raw_fd(&file)) {
-        Ok(None) => Ok(file),
-        Ok(Some(pid)) if pid > 0 => Err(Error::Held(pid)),
-        Ok(Some(_)) => Err(Error::HeldByUnknown),
-        Err(e) => Err(Error::system("the store's lock")(e)),
-    }
+    let file = plain(path, OpenOptions::new().read(true))?;
+    not_held(&file)?;
+    Ok(file)
 }
 
 /// The name under which a store is made before it has its own.
@@ -60,15 +123,43 @@ pub fn set_aside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Makes an empty store, which has its name only when it is whole, and has it locked.
+/// Makes an empty store, which is one only when it is whole, and has it locked.
 ///
 /// # Errors
 /// If it cannot be made, or is there by now.
 pub fn create(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
+    match path.metadata() {
+        Ok(found) if found.file_type().is_block_device() => create_on_device(path, shape),
+        _ => create_file(path, shape),
+    }
+}
+
+/// Its header is written last. Until then the device is blank.
+fn create_on_device(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
+    let mut device = own(path)?;
+    if !is_blank(&device)? {
+        return Err(Error::NotBlank);
+    }
+    let found = device.bytes().map_err(Error::system("the device's size"))?;
+    let (wanted, capacity) = (shape.bytes(), shape.pages * PAGE as u64);
+    if found < wanted {
+        return Err(Error::Small {
+            found,
+            wanted,
+            capacity,
+        });
+    }
+    let emptied = device.punch(0, shape.slot_at(0, 0));
+    let emptied = emptied.and_then(|()| device.sync());
+    emptied.map_err(Error::system("emptying the store"))?;
+    Store::create(device, shape)
+}
+
+fn create_file(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
     let new = set_aside(path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
-    let file = regular(&new, &mut options)?;
+    let file = plain(&new, &mut options)?;
     lock(&file)?;
     let sized = file
         .set_len(0)

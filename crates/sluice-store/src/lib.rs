@@ -17,7 +17,7 @@ mod store;
 
 pub use check::{Report, check, shape_of};
 pub use error::Error;
-pub use file::{create, open, open_to_look, set_aside};
+pub use file::{create, is_to_be_made, open, open_to_look, set_aside};
 pub use format::{NAME_BYTES, Shape, VERSION};
 pub use keeper::{Keeper, Kept, Pages};
 pub use lock::lock;

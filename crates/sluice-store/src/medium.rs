@@ -4,7 +4,10 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Error, Result};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+
+/// Zeros that are written at once, where the device cannot make them itself.
+const CHUNK: u64 = 1 << 20;
 
 /// Bytes that can be read, written and made durable.
 pub trait Medium {
@@ -13,6 +16,11 @@ pub trait Medium {
     /// # Errors
     /// What the system says; so do all that follow.
     fn bytes(&self) -> Result<u64>;
+
+    /// Whether there may be more than a store needs, as on a device.
+    fn may_be_longer(&self) -> bool {
+        false
+    }
 
     /// Fills a buffer with the bytes from a place on; zeros where none was written, or behind the
     /// end.
@@ -33,7 +41,13 @@ pub trait Medium {
 
 impl Medium for File {
     fn bytes(&self) -> Result<u64> {
-        Ok(self.metadata()?.len())
+        // The metadata of a block device has no length. Nobody uses the file's own place.
+        Ok(seek(self, SeekFrom::End(0))?)
+    }
+
+    fn may_be_longer(&self) -> bool {
+        let found = self.metadata();
+        found.is_ok_and(|found| found.file_type().is_block_device())
     }
 
     fn read(&self, to: &mut [u8], at: u64) -> Result<()> {
@@ -65,12 +79,24 @@ impl Medium for File {
             Ok(at) => Ok(Some(at)),
             // Nothing but a hole from there on.
             Err(Errno::NXIO) => Ok(None),
+            // A block device knows of no holes.
+            Err(Errno::INVAL) => {
+                Ok(Some(from).filter(|from| self.bytes().is_ok_and(|b| *from < b)))
+            }
             Err(e) => Err(Error::from(e)),
         }
     }
 
     fn punch(&mut self, at: u64, len: u64) -> Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(fallocate(&*self, flags, at, len)?)
+        match fallocate(&*self, flags, at, len) {
+            Err(Errno::OPNOTSUPP) if self.may_be_longer() => {
+                let (end, zeros) = (at + len, vec![0; CHUNK as usize]);
+                (at..end).step_by(CHUNK as usize).try_for_each(|at| {
+                    self.write_all_at(&zeros[..CHUNK.min(end - at) as usize], at)
+                })
+            }
+            done => Ok(done?),
+        }
     }
 }

@@ -15,6 +15,7 @@ use rustix::fs::statfs;
 use sluice_model::DeviceConfig;
 use sluice_runtime::{Kinds, OnDevice, Store};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -230,6 +231,14 @@ fn parse_store(text: &str, place: &OnDevice) -> Result<Store, Error> {
         ));
     }
     let path = PathBuf::from(path);
+    let found = path.metadata();
+    if found.is_ok_and(|found| found.file_type().is_block_device()) {
+        return Err(bad(
+            "a block device keeps a persistent device (--place dax:PATH, device.persistent=yes); \
+             for the heap expected a folder of a file system on it, in which each process has a \
+             file",
+        ));
+    }
     if !path.is_dir() {
         return Err(bad(
             "expected a folder that exists: each process has a file without a name in it, which \

@@ -75,9 +75,10 @@ impl Persistence {
         let memory = memory.map_err(in_memory)?;
         sluice_store::lock(&memory).map_err(|why| Error::unfit(self.memory.display(), why))?;
         let failed = self.failed();
-        let (store, is_new) = match self.store.try_exists() {
-            Ok(false) => (sluice_store::create(&self.store, self.shape()?), true),
-            _ => {
+        let (store, is_new) = match sluice_store::is_to_be_made(&self.store) {
+            Ok(true) => (sluice_store::create(&self.store, self.shape()?), true),
+            // What cannot be looked at cannot be opened, and says why there.
+            Ok(false) | Err(_) => {
                 let opened = sluice_store::open(&self.store, self.pages, &self.device);
                 (opened.map(|(store, _)| store), false)
             }

@@ -1,5 +1,6 @@
 //! `device.persistent=yes`: what a device holds is there for its next run.
 
+mod block;
 mod kills;
 mod power;
 mod refused;

@@ -12,7 +12,7 @@ const ROUNDS: u64 = 12;
 const LATEST_US: u64 = 250_000;
 
 /// The last generation of which msync said that it is durable.
-fn flushed(rig: &Rig) -> u64 {
+pub(super) fn flushed(rig: &Rig) -> u64 {
     let log = std::fs::read_to_string(rig.path("log")).unwrap_or_default();
     log.lines()
         .last()
