@@ -32,6 +32,16 @@ enum Where {
     Window(Range<usize>),
 }
 
+impl Where {
+    /// Whether any of it is on the device, or would be.
+    fn is_on_device(&self, engine: &Engine) -> bool {
+        match self {
+            Where::Arena(pages, _) => on_device(engine, pages) > 0,
+            Where::Window(_) => true,
+        }
+    }
+}
+
 fn place(engine: &Engine, addr: usize, len: usize) -> Option<Where> {
     let pages = meant(addr, len)?;
     if let OnDevice::Dax(_) = engine.session.place {
@@ -99,7 +109,9 @@ fn lock(number: c_long, addr: usize, len: usize, flags: c_uint) -> c_int {
     let found = engine().and_then(|engine| Some((engine, place(engine, addr, len)?)));
     status(match found {
         None => pass(),
-        Some((engine, _)) if engine.can_lock_none() => Err(libc::EPERM),
+        Some((engine, found)) if engine.can_lock_none() && found.is_on_device(engine) => {
+            Err(libc::EPERM)
+        }
         Some((engine, Where::Window(pages))) => {
             engine.lock_pages(pages.start, pages.len(), flags & ON_FAULT != 0)
         }
@@ -113,10 +125,29 @@ fn lock(number: c_long, addr: usize, len: usize, flags: c_uint) -> c_int {
     })
 }
 
-/// Whether more would be locked than can be. The kernel counts holes too.
+/// Whether more of the device would be locked than can be. The kernel counts holes too. What the
+/// program has mapped over device memory is bounded by the kernel alone.
 fn is_too_much(engine: &Engine, pages: &Range<usize>) -> bool {
-    let new = (pages.len() / PAGE) as u64 - engine.locked_in(pages.start, pages.len());
-    new > engine.lockable()
+    let locked = engine.locked_in(pages.start, pages.len());
+    on_device(engine, pages).saturating_sub(locked) > engine.lockable()
+}
+
+/// Pages of a range of the arena that are on the device, or would be.
+fn on_device(engine: &Engine, pages: &Range<usize>) -> u64 {
+    let mut count = 0;
+    let counted = each_alike(
+        engine,
+        pages.start,
+        pages.len(),
+        |_, bytes, is_off_device| {
+            if !is_off_device {
+                count += (bytes / PAGE) as u64;
+            }
+            Ok(())
+        },
+    );
+    debug_assert_eq!(counted, Ok(()));
+    count
 }
 
 /// # Safety

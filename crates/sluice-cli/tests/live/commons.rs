@@ -210,6 +210,17 @@ fn what_a_program_does_to_its_mappings_is_as_without() {
     }
 }
 
+/// It is in address space that the heap's device has reserved, and is not that device's to pin.
+#[test]
+fn a_shared_mapping_in_reserved_memory_is_locked_as_without() {
+    let program = helper!("remapped.c");
+    let plain = finish(&mut Command::new(program));
+    let run = run().args(["--place", "heap"]).cache("32KiB");
+    let out = run.program([&program]);
+    assert!(out.status.success(), "{out:#?}");
+    assert_eq!(out.own_stdout(), plain.stdout);
+}
+
 /// Objects for which there is no room stay in DRAM, and are counted.
 #[test]
 fn a_full_device_says_so() {
