@@ -2,6 +2,10 @@
 
 use crate::{PAGE, sys};
 
+/// The highest number of a NUMA node that Linux can have.
+pub const NODE_MAX: u64 = 1023;
+const NODE_WORDS: usize = (NODE_MAX as usize + 1) / 64;
+
 /// `mmap` by raw system call; the result is an address or an errno.
 ///
 /// # Safety
@@ -34,6 +38,20 @@ pub unsafe fn raw_munmap(addr: usize, len: usize) -> Result<(), i32> {
 pub unsafe fn raw_madvise(addr: usize, len: usize, advice: i32) -> Result<(), i32> {
     // SAFETY: the caller vouches for the range.
     unsafe { sys!(libc::SYS_madvise, addr, len, advice) }.map(drop)
+}
+
+/// Has pages that come into a range from now on be of a NUMA node, and of no other.
+///
+/// # Errors
+/// What the kernel says: `EINVAL` of a node that it does not have.
+pub fn bind_to_node(start: usize, len: usize, node: u64) -> Result<(), i32> {
+    let mut mask = [0u64; NODE_WORDS];
+    let word = mask.get_mut(node as usize / 64).ok_or(libc::EINVAL)?;
+    *word = 1 << (node % 64);
+    // The kernel reads one bit less than it is told.
+    let (at, bits) = (mask.as_ptr() as usize, NODE_MAX + 2);
+    // SAFETY: no content changes, and the mask has as many bits as are read.
+    unsafe { sys!(libc::SYS_mbind, start, len, libc::MPOL_BIND, at, bits, 0) }.map(drop)
 }
 
 /// `mprotect` by raw system call.

@@ -22,7 +22,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::{Device, Stats};
-use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind};
+use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind, bind_to_node};
 use sluice_units::Ps;
 
 /// How often a fault looks whether another thread still forks, which may need the same CPU.
@@ -456,6 +456,10 @@ impl Engine {
 fn heap(session: &Session, uffd: &Uffd, pages: usize) -> Result<PrivateBacking, StartError> {
     let heap = PrivateBacking::new(pages, stash(session, pages)?);
     let mut heap = heap.map_err(StartError::NoRoom)?;
+    if let Some(node) = session.settings.params.numa_node {
+        let bound = bind_to_node(heap.arena().addr(), heap.arena().len(), node);
+        bound.map_err(os("binding the cache to a NUMA node"))?;
+    }
     heap.register(uffd).map_err(os("registering the heap"))?;
     heap.keep_from_children().map_err(os("the heap"))?;
     Ok(heap)

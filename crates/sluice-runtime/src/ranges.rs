@@ -232,6 +232,9 @@ impl Engine {
         let _ = unsafe { sluice_region::no_huge_pages(start, len) };
         let _ = keep_from_children(start, len);
         let _ = core.host.uffd.register_private(start, len);
+        if let Some(node) = self.session.settings.params.numa_node {
+            let _ = sluice_region::bind_to_node(start, len, node);
+        }
     }
 
     /// Whether any page of a range has left the device.

@@ -2,9 +2,10 @@
 
 use crate::engine::Engine;
 use crate::session::{OnDevice, Session, Store, Trap};
+use crate::settings::LiveSettings;
 use crate::state::{Plan, Wait};
 use sluice_abi::{LOCK_FILE, SESSION_MARK};
-use sluice_model::DeviceConfig;
+use sluice_model::{DeviceConfig, RawConfig};
 use sluice_region::PAGE;
 
 /// Time of the device between two accesses: far more than any takes.
@@ -15,8 +16,13 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
     let folder = tempfile::tempdir().expect("room");
     let mut raw = DeviceConfig::builder();
     let small = [("device.capacity", "16MiB"), ("cache.capacity", "16KiB")];
+    let mut live = RawConfig::of(LiveSettings::PARAMS);
     for (key, value) in small.iter().chain(settings) {
-        raw.set(key, value).expect("a value of its kind");
+        let of = match LiveSettings::has(key) {
+            true => &mut live,
+            false => &mut raw,
+        };
+        of.set(key, value).expect("a value of its kind");
     }
     std::fs::write(folder.path().join(LOCK_FILE), SESSION_MARK).expect("room");
     let session = Session {
@@ -34,7 +40,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         handlers: 1,
         ring: false,
         ring_poll_ns: 0,
-        settings: Default::default(),
+        settings: LiveSettings::new(live),
         device: DeviceConfig::new(&raw).expect("a device"),
     };
     Engine::start(session).expect("a device")

@@ -1,7 +1,8 @@
 //! Settings of live runs that are none of the device's, each declared once.
 
 use sluice_model::DeviceConfig;
-use sluice_params::{ConfigError, Param, RawConfig, choices};
+use sluice_params::{ConfigError, Kind, Param, RawConfig, choices};
+use sluice_region::NODE_MAX;
 use sluice_units::Ps;
 
 choices! {
@@ -42,6 +43,14 @@ sluice_params::params! {
                       this gives the CPU away. Live, it takes the place of device.hint_threshold",
             source: "measured: twice 120 us, by which a sleep in a virtual machine may end late; \
                      SkyByte section III-A sets it by what a switch costs, 2 us on its host",
+        }
+        numa_node: Option<u64> {
+            key: "cache.numa_node",
+            kind: Kind::Or("none", &Kind::Count { min: 0, max: NODE_MAX }),
+            default: "none",
+            meaning: "live, the NUMA node of this host that the heap's cached pages are on; none: \
+                      that of the thread that brings them in",
+            source: "Cylon section 5.1: its cache is on a node of its own",
         }
     }
 }
@@ -102,6 +111,9 @@ impl LiveSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Engine;
+    use crate::rig;
+    use sluice_region::{PAGE, raw_mmap};
 
     fn settings(pairs: &[(&str, &str)]) -> LiveSettings {
         let mut raw = RawConfig::of(LiveSettings::PARAMS);
@@ -131,5 +143,46 @@ mod tests {
         let told = settings(&[("host.switch_threshold", "37us")]);
         let device = told.of_device(&device).expect("a device");
         assert_eq!(device.raw().get(HINT_THRESHOLD).as_deref(), Some("37us"));
+    }
+
+    /// What the kernel says of the arena's memory.
+    fn policies(engine: &Engine) -> Vec<String> {
+        let (start, len) = engine.arena();
+        let maps = std::fs::read_to_string("/proc/self/numa_maps").expect("a kernel with NUMA");
+        let of_arena = |line: &&str| {
+            let addr = line
+                .split(' ')
+                .next()
+                .map(|text| usize::from_str_radix(text, 16));
+            addr.is_some_and(|addr| (start..start + len).contains(&addr.expect("an address")))
+        };
+        let found = maps.lines().filter(of_arena);
+        found
+            .map(|line| line.split_once(' ').expect("a policy").1.to_owned())
+            .collect()
+    }
+
+    /// Node 0 is the only one that every host has. Memory that was off the device meanwhile is
+    /// mapped afresh.
+    #[test]
+    fn the_cache_is_on_the_node_that_was_asked_for() {
+        let engine = rig::engine(&[("cache.numa_node", "0")]);
+        rig::touch(engine, 1, 3, true);
+        let (first, len) = (rig::page(engine, 8), 4 * PAGE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: pages of the arena that nobody uses.
+        unsafe { raw_mmap(first, len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) }.unwrap();
+        let afresh = policies(engine);
+        assert!(
+            afresh.iter().any(|of| of.starts_with("default")),
+            "{afresh:?}"
+        );
+        engine.rejoin_device(first, len);
+        rig::touch(engine, 2, 9, true);
+        let found = policies(engine);
+        assert!(found.iter().all(|of| of.starts_with("bind:0")), "{found:?}");
+        assert!(found.iter().any(|of| of.contains(" N0=")), "{found:?}");
+        let free = policies(rig::engine(&[]));
+        assert!(free.iter().all(|of| of.starts_with("default")), "{free:?}");
     }
 }

@@ -5,6 +5,7 @@ pub mod count;
 pub mod fitness;
 mod kin;
 pub mod metrics;
+mod numa;
 pub mod persist;
 mod shmem;
 mod summary;
@@ -132,6 +133,7 @@ impl<'a> Live<'a> {
             let why = "only `sluice run --place dax:PATH --store file:STORE` keeps a device";
             return Err(Error::value("`device.persistent`", "yes", why));
         }
+        numa::check(&self.settings, &self.place, &self.kinds)?;
         let library = match self.is_emulated {
             true => {
                 check_host(self.trap)?;

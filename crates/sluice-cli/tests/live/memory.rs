@@ -31,6 +31,18 @@ fn a_library_bound_to_the_c_library_first_has_the_same_heap() {
     }
 }
 
+/// Memory is bound to nodes, moved and asked for, the device's own among it.
+#[test]
+fn memory_is_bound_and_moved_as_without() {
+    let program = helper!("numa.c");
+    let plain = finish(&mut Command::new(program));
+    assert!(plain.status.success(), "{plain:#?}");
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("64KiB").program([program]);
+        assert_eq!(out.evicted().own_stdout(), plain.stdout, "{trap}");
+    }
+}
+
 #[test]
 fn the_mmap_family() {
     for trap in TRAPS {
