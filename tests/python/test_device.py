@@ -171,3 +171,22 @@ def test_others_run_meanwhile_and_ctrl_c_ends_it() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
                           timeout=120, check=True)
     assert done.stdout == "interrupted True\n"
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("device.persistent", "yes"), ("device.program_energy", 7), ("cache.pin_max", "10%"),
+    ("prefetch.sequential", 8)])
+def test_what_only_a_live_run_honours_is_refused(key: str, value: object) -> None:
+    """By every door; `resolve` shows the settings of live runs too."""
+    pages, only_live = np.zeros(1, dtype=np.uint32), {key: value}
+    doors = [lambda: sluice.Device("cylon", only_live),
+             lambda: sluice.simulate("cylon", only_live, "zipf"),
+             lambda: sluice.replay("cylon", only_live, pages),
+             lambda: sluice.policy_misses("cylon", only_live, pages),
+             lambda: sluice.simulate_system("base-cssd", "srad", only_live),
+             lambda: sluice.simulate_fabric("cxl2-pool", {f"ssd.{key}": value})]
+    for door in doors:
+        with pytest.raises(sluice.ImpossibleError, match=rf"{key} = {value}: a simulation "):
+            door()
+    both = {"device.persistent": "yes", key: value}
+    assert sluice.resolve("cylon", both)[key] == str(value)

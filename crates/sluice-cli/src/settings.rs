@@ -21,9 +21,10 @@ pub struct DeviceArgs {
     pub seed: u64,
 }
 
-/// The device that was asked for, with its changed settings, checked.
+/// The device that was asked for, with its changed settings, checked: it will be simulated.
 pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
-    with(args, &[], |_, _| Ok(false))
+    let raw = with(args, &[], |_, _| Ok(false))?;
+    checked(DeviceConfig::simulated(&raw)?)
 }
 
 /// The same, with other values for what the command line does not set, and what is set of a live
@@ -33,7 +34,7 @@ pub fn resolve_live(
     unless_set: &[(&str, &str)],
 ) -> Result<(DeviceConfig, LiveSettings), Error> {
     let mut live = RawConfig::of(LiveSettings::PARAMS);
-    let device = with(args, unless_set, |key, value| {
+    let raw = with(args, unless_set, |key, value| {
         if key == "device.hint_threshold" {
             let why = "live, the host says what a long delay is; set host.switch_threshold";
             return Err(Error::value("`device.hint_threshold`", value, why));
@@ -45,7 +46,7 @@ pub fn resolve_live(
         }
         Ok(is_live)
     })?;
-    Ok((device, LiveSettings::new(live)))
+    Ok((checked(DeviceConfig::new(&raw)?)?, LiveSettings::new(live)))
 }
 
 /// The fabric that was asked for, with its changed settings.
@@ -58,12 +59,18 @@ pub fn fabric(name: &str, set: &[String]) -> Result<FabricSpec, Error> {
     Ok(spec)
 }
 
-/// The device, without the pairs that something else takes.
+/// The device, whose policies can be used if they are shared objects.
+fn checked(config: DeviceConfig) -> Result<DeviceConfig, Error> {
+    sluice_plugin::check(&config)?;
+    Ok(config)
+}
+
+/// What is set of the device, without the pairs that something else takes.
 fn with(
     args: &DeviceArgs,
     unless_set: &[(&str, &str)],
     mut takes: impl FnMut(&str, &str) -> Result<bool, Error>,
-) -> Result<DeviceConfig, Error> {
+) -> Result<RawConfig, Error> {
     let mut raw = sluice_config::load(&args.device)?;
     for (key, value) in unless_set {
         raw.set(key, value)?;
@@ -75,9 +82,7 @@ fn with(
         }
     }
     sluice_plugin::make_absolute(&mut raw)?;
-    let config = DeviceConfig::new(&raw)?;
-    sluice_plugin::check(&config)?;
-    Ok(config)
+    Ok(raw)
 }
 
 /// The two halves of a `--set`.

@@ -67,6 +67,42 @@ const MISTAKES: &[(&str, &str)] = &[
         "bad value for `nand.read`: \"5\"; expected a time from 0 to 10s in s, ms, us, ns or ps",
     ),
     (
+        "run --set device.program_energy=7 -- ls",
+        "impossible configuration: device.program_energy = 7, device.persistent = no: only the \
+         power of a persistent device is cut; expected device.persistent=yes, or \
+         device.program_energy=50000",
+    ),
+    (
+        "run --set cache.numa_node=1000 -- ls",
+        "bad value for `cache.numa_node`: \"1000\"; expected a ",
+    ),
+    (
+        "run --place shared --set cache.numa_node=0 -- ls",
+        "bad value for `cache.numa_node`: \"0\"; pages of a device file and of shared memory are \
+         where their file is, in the cache and out of it; expected none, or the heap alone ",
+    ),
+    (
+        "sim --workload zipf --set device.persistent=yes",
+        "impossible configuration: device.persistent = yes: a simulation holds no contents; \
+         `sluice run --place dax:PATH --store file:STORE` keeps them; expected no",
+    ),
+    (
+        "sim --system base-cssd --workload srad --set device.program_energy=7",
+        "impossible configuration: device.program_energy = 7: a simulation has no power to cut; ",
+    ),
+    (
+        "size --set prefetch.sequential=8 -- ls",
+        "impossible configuration: prefetch.sequential = 8: a simulation has no hints; ",
+    ),
+    (
+        "curve --set cache.pin_max=1% --set device.capacity=1GiB",
+        "impossible configuration: cache.pin_max = 1%: a simulation pins no page; ",
+    ),
+    (
+        "files --through mmap --set device.persistent=yes",
+        "impossible configuration: device.persistent = yes: a simulation holds no contents; ",
+    ),
+    (
         "run --trap sig -- ls",
         "invalid value 'sig' for '--trap <TRAP>': expected one of event, signal; tip: a similar \
          value exists: 'signal'",
@@ -266,7 +302,13 @@ fn each_is_told_in_one_line() {
 fn a_command_without_its_libraries_says_what_has_them() {
     let folder = tempfile::tempdir().expect("room");
     let alone = folder.path().join("sluice");
-    std::fs::copy(env!("CARGO_BIN_EXE_sluice"), &alone).expect("room");
+    // By another process: what this one has open for writing the children of its other test have
+    // too, and what anybody writes to cannot be run.
+    let mut copy = Command::new("cp");
+    let copied = copy
+        .args([Path::new(env!("CARGO_BIN_EXE_sluice")), &alone])
+        .status();
+    assert!(copied.expect("cp").success());
     let run = |words: &str| {
         let mut command = Command::new(&alone);
         command.args(words.split_whitespace());

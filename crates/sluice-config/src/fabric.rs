@@ -213,7 +213,7 @@ impl Reader<'_> {
                 source.read_table(table, &mut set)?;
             }
         }
-        DeviceConfig::new(&raw).map_err(|source| Error::Config {
+        DeviceConfig::simulated(&raw).map_err(|source| Error::Config {
             place: place(),
             source,
         })

@@ -132,7 +132,7 @@ fn scale_threshold(
 ) -> Result<(), ConfigError> {
     const KEY: &str = "ftl.gc_threshold";
     let spare = |raw: &RawConfig| -> Result<u64, ConfigError> {
-        let config = DeviceConfig::new(raw)?;
+        let config = DeviceConfig::simulated(raw)?;
         let home = u64::from(config.pages)
             .div_ceil(u64::from(config.nand.plane_count()))
             .div_ceil(u64::from(config.nand.pages_per_block));

@@ -94,7 +94,7 @@ impl System {
     /// [`ConfigError::Impossible`].
     pub fn check(&self, seed: u64) -> Result<CheckedSystem, ConfigError> {
         let (device, host) = (
-            DeviceConfig::new(&self.device)?,
+            DeviceConfig::simulated(&self.device)?,
             HostConfig::new(&self.host, seed)?,
         );
         let artifact = SkyByte::new(&self.host)?;

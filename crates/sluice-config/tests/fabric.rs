@@ -172,3 +172,21 @@ fn settings_reach_the_devices_of_groups() {
     let device = spec.endpoints[0].device.as_ref().unwrap();
     assert_eq!(device.cache.pages, 4096, "what is refused changes nothing");
 }
+
+/// By the file and by a setting, of a fabric's device.
+#[test]
+fn what_only_a_live_run_honours_is_refused() {
+    let why = "prefetch.sequential = 8: a simulation has no hints; ";
+    let text = with("cache = {", "prefetch = { sequential = 8 }\ncache = {");
+    let told = parse_fabric(&text, "list.toml").unwrap_err().to_string();
+    assert!(
+        told.starts_with("list.toml:") && told.contains(why),
+        "{told}"
+    );
+    let why = "device.persistent = yes: a simulation holds no contents; ";
+    let mut spec = describe_fabric("cxl2-pool").unwrap().given;
+    let group = spec.endpoints.iter().find(|group| group.device.is_some());
+    let key = format!("{}.device.persistent", group.expect("a device").name);
+    let told = spec.set(&key, "yes").unwrap_err().to_string();
+    assert!(told.contains(why), "{told}");
+}

@@ -159,7 +159,7 @@ impl FabricSpec {
                     let mut raw = device.raw().clone();
                     raw.set(inner, value)
                         .map_err(|error| as_given(error, key))?;
-                    *device = DeviceConfig::new(&raw)?;
+                    *device = DeviceConfig::simulated(&raw)?;
                     return Ok(());
                 }
                 if let Some(host) = group.host.as_mut().filter(|_| inner.contains('.')) {

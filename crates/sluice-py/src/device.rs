@@ -43,7 +43,7 @@ impl Device {
         prefetcher: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Device> {
         let raw = crate::settings::load(py, device, overrides)?;
-        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
         let classes = Classes { policy, prefetcher };
         let made = Made::new(py, &config, seed, classes)?;
         Ok(Device {

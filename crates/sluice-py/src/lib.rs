@@ -249,7 +249,7 @@ mod _core {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
-        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
         let asked = Workload::new(py, workload, &config, seed)?;
         let plan = sluice_simulation::Plan {
             device,
@@ -283,7 +283,7 @@ mod _core {
         prefetcher: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
-        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
         let classes = Classes { policy, prefetcher };
@@ -352,7 +352,7 @@ mod _core {
         seed: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
-        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
         let pages: Vec<_> = pages.into_iter().map(sluice_units::Lpn).collect();

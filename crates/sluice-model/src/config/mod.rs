@@ -10,6 +10,7 @@ mod ftl;
 mod memory;
 mod nand;
 mod prefetch;
+mod simulated;
 mod write_log;
 
 pub(crate) use allocation::Part;
@@ -285,6 +286,7 @@ impl DeviceConfig {
     /// [`ConfigError::Impossible`].
     pub fn new(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
         let given = DeviceParams::new(raw);
+        simulated::check_energy(raw, given.persistent)?;
         let page_bytes = page_bytes(raw, given.page)?;
         let pages = pages(raw, given.capacity, page_bytes)?;
         let dram = memory::dram(raw)?;
