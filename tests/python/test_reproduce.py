@@ -16,7 +16,7 @@ import pytest
 from experiments import EXPERIMENT, Lab
 
 import sluice
-from sluice.reproduce import spec
+from sluice.reproduce import memory, spec
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "python/sluice/reproduce/result.schema.json"
@@ -212,6 +212,24 @@ def test_what_measures_time_runs_alone(
     monkeypatch.setenv("NAP", "0.05")
     assert lab.run("--jobs", "4") == 0
     assert len(lab.calls()) == 10
+
+
+def test_memory_for_a_device_is_there_while_runs_run(lab: Lab, capsys: pytest.CaptureFixture[str]
+                                                     ) -> None:
+    lab.write(EXPERIMENT.replace("[runs]", "[runs]\nmemory = '64KiB'").replace(
+        '"--work", "{work}"', '"--work", "{work}", "--place", "dax:{memory}"'))
+    place = memory.path("test/fig1")
+    with memory.there("test/fig1", 1 << 16):
+        assert place.stat().st_size == 1 << 16
+        assert lab.run() == 2
+        assert "another `sluice reproduce` measures with this file" in capsys.readouterr().err
+        assert place.exists()
+    assert not place.exists()
+    assert lab.run() == 0
+    assert all(f"--place dax:{place}" in call for call in lab.calls()) and not place.exists()
+    lab.write(EXPERIMENT.replace("[runs]", "[runs]\nmemory = 'much'"))
+    assert lab.run() == 2
+    assert "runs.memory: a size such as 20MiB was needed" in capsys.readouterr().err
 
 
 def test_open_parameters_are_tried(lab: Lab) -> None:

@@ -24,6 +24,8 @@ _HATCHES = ("", "///", "...", "xxx")
 _PANELS_A_ROW = 4
 # Words along an axis, at most.
 _WORDS = 50
+# Numbers along a logarithmic axis of a panel, at most: they are long.
+_DECADES = 5
 # Bars, or groups of them, that a picture has room for at least.
 _SLOTS = 4
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
@@ -91,15 +93,16 @@ def _panels(one: Evaluated, figure: Figure) -> list[dict[str, str]]:
 def _scales(axes: Axes, figure: Figure) -> None:
     for name, wanted in (("x", figure.log_x), ("y", figure.log_y)):
         if wanted:
-            log_scale(axes, name)
+            log_scale(axes, name, _DECADES if figure.panel else None)
 
 
-def log_scale(axes: Axes, name: str) -> None:
-    """A logarithmic axis ``x`` or ``y`` with plain numbers."""
+def log_scale(axes: Axes, name: str, most: int | None = None) -> None:
+    """A logarithmic axis ``x`` or ``y`` with plain numbers, along ``x`` so many at most."""
     getattr(axes, f"set_{name}scale")("log")
     axis = getattr(axes, f"{name}axis")
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y" else LogLocator())
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y"
+                           else LogLocator(numticks=most))
     axis.set_minor_formatter(NullFormatter())
 
 
