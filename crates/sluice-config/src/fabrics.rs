@@ -36,6 +36,16 @@ pub fn fabrics() -> &'static [Preset] {
             toml: include_str!("../../../presets/fabrics/esf-invblk.toml"),
         },
         Preset {
+            name: "esf-host-snoop",
+            meaning: "a simulated host instead of the requester of section V-B",
+            toml: include_str!("../../../presets/fabrics/esf-host-snoop.toml"),
+        },
+        Preset {
+            name: "esf-host-invblk",
+            meaning: "two simulated hosts with STREAM on the same memory instead of section V-C's",
+            toml: include_str!("../../../presets/fabrics/esf-host-invblk.toml"),
+        },
+        Preset {
             name: "skybyte-pool",
             meaning: "eight hosts, four CXL-SSDs with write logs, two levels of switches, coherent",
             toml: include_str!("../../../presets/fabrics/skybyte-pool.toml"),

@@ -54,6 +54,7 @@ impl<A: Artifact> Memory<A> {
 
 impl<A: Artifact> Core<A> {
     /// A slot looks for a shared line: now, or when its time has come.
+    #[inline(never)]
     pub(super) fn reach(&mut self, now: Ps, place: u16, memory: &mut Memory<A>) {
         let at = self.time(self.slots[place as usize].from);
         if at <= now {
@@ -216,6 +217,7 @@ impl<A: Artifact> Host<'_, A> {
     }
 
     /// A shared line leaves the L3, and so the host.
+    #[inline(never)]
     pub(super) fn give_up(&mut self, line: u32, at: Ps) {
         let addr = u64::from(line) * LINE_BYTES;
         self.lose_line(line);
@@ -252,6 +254,7 @@ impl<A: Artifact> Host<'_, A> {
     }
 
     /// What waited for a miss is done.
+    #[inline(never)]
     pub(super) fn perform(&mut self, number: usize, miss: u32) {
         let core = &mut self.cores[number];
         let Miss { line, writes, .. } = *core.misses.get(miss);
@@ -285,6 +288,7 @@ impl<A: Artifact> Host<'_, A> {
     }
 
     /// Accesses to shared lines whose time has not come become events.
+    #[inline(never)]
     pub(super) fn let_go_later(&mut self, number: usize) {
         let core = &mut self.cores[number];
         let epoch = core.epoch;

@@ -344,7 +344,10 @@ impl<'a, A: Artifact> Host<'a, A> {
     pub(super) fn let_go(&mut self, number: usize) {
         let core = &mut self.cores[number];
         if core.left.is_empty() && core.sent.is_empty() && core.passed.is_empty() {
-            return self.let_go_later(number);
+            if !core.later.is_empty() {
+                self.let_go_later(number);
+            }
+            return;
         }
         let epoch = core.epoch;
         for (at, miss) in core.left.drain(..) {
