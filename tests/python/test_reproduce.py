@@ -16,7 +16,7 @@ import pytest
 from experiments import EXPERIMENT, Lab
 
 import sluice
-from sluice.reproduce import memory, spec
+from sluice.reproduce import main, memory, spec
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "python/sluice/reproduce/result.schema.json"
@@ -464,3 +464,9 @@ def test_table_3_of_cylon(tmp_path: Path) -> None:
     assert lab.run("cylon/table3", "--quick") == 0
     result = (lab.out / "cylon/table3/index.html").read_text()
     assert "contradicts its set-up" in result and "<svg" in result
+
+
+def test_a_folder_without_experiments_is_refused(tmp_path: Path,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--experiments", str(tmp_path), "--list"]) == 2
+    assert f"no experiments in {tmp_path}; --experiments DIR" in capsys.readouterr().err

@@ -328,3 +328,28 @@ def test_a_page_begins_with_what_was_found(lab: Lab) -> None:
     assert sweep(lab, *LOADS, *SPEEDS, *COMMAND) == 0
     first = (lab.out / "index.html").read_text().split("<h1>")[1].split("<p>")[1]
     assert first.startswith("<b>time, s</b>: from 25 (1us, 4) to 400 (4us, 1)."), first
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["--jobs", "0"], "argument --jobs: '0' is no whole number from 1 up; see"),
+    (["--jobs", "x"], "argument --jobs: 'x' is no whole number from 1 up; see"),
+    (["--shard", "3/2"], "argument --shard: '3/2' is no part of a sweep"),
+    (["--ovr", "a=1"], "unrecognized arguments: --ovr"),
+])
+def test_a_mistake_of_the_command_line_is_one_line(words: list[str], told: str, lab: Lab,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        sweep(lab, *words, *LOADS, *([] if words[0] == "--ovr" else COMMAND))
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.startswith(f"sluice sweep: {told}"), said
+    assert said.count("\n") == 1
+
+
+def test_a_file_in_the_place_of_the_results_is_named(lab: Lab,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    lab.out.parent.mkdir(exist_ok=True)
+    lab.out.write_text("mine")
+    assert sweep(lab, *LOADS, *COMMAND) == 2
+    said = capsys.readouterr().err
+    assert "a file is where the folder of results would be" in said and said.count("\n") == 1
+    assert lab.out.read_text() == "mine"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sluice.arguments import Parser
 from sluice.errors import ExperimentError
 from sluice.reproduce import program
 
@@ -56,7 +57,7 @@ def _recipe(options: argparse.Namespace) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="sluice recipe",
         description="Run a workload of today live on devices with caches of several sizes, check"
                     " its answers against a run without a device, and report.",

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sluice.arguments import Parser
 from sluice.errors import RunFolderError
 
 EXIT_BAD_INPUT = 2
@@ -65,7 +66,7 @@ def _default_output(folders: Sequence[Path]) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="sluice report",
         description="Write one self-contained HTML page about runs, side by side.",
     )

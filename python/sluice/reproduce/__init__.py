@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sluice.arguments import Parser
 from sluice.errors import ExperimentError
 from sluice.reproduce import engines, program
 from sluice.reproduce.engines import Program
@@ -34,7 +35,11 @@ def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     from sluice.reproduce import spec
 
     root = _root(options.experiments)
-    names = _chosen(spec.find(root), options.what, root)
+    there = spec.find(root)
+    if not there:
+        raise ExperimentError(f"no experiments in {root}; --experiments DIR names a folder with"
+                              " PAPER/FIGURE/experiment.toml in it")
+    names = _chosen(there, options.what, root)
     chosen = [spec.load(root, name, options.quick) for name in names]
     if options.list:
         _list(chosen)
@@ -86,7 +91,7 @@ def _chosen(names: list[str], wanted: Sequence[str], root: Path) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="sluice reproduce",
         description="Run published experiments, draw them beside what was published, and compute"
                     " whether they match.")

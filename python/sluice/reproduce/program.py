@@ -49,6 +49,10 @@ def status(name: str, out: Path, work: Callable[[], bool]) -> int:
         # Who read the output wants no more of it. At its end Python would try and complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except (NotADirectoryError, FileExistsError) as error:
+        print(f"{name}: {error.filename}: a file is where the folder of results would be; name"
+              " another folder by --out", file=sys.stderr)
+        return EXIT_BAD_INPUT
     except (ExperimentError, OSError) as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
         return EXIT_BAD_INPUT

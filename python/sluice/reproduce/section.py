@@ -33,6 +33,7 @@ class Section:
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
+        self._asked.append(key) if key not in self._asked else None
         return key in self._values
 
     def error(self, key: str, problem: str) -> ExperimentError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sluice.arguments import Parser
 from sluice.errors import ExperimentError
 from sluice.reproduce import engines, program, section
 
@@ -99,7 +100,7 @@ def _shard(text: str) -> Shard:
 def _parser() -> argparse.ArgumentParser:
     from sluice.sweep import pareto
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="sluice sweep",
         description="Run one command with every combination of some values.",
         epilog="Example: sluice sweep --over cache.policy=lru,fifo,s3fifo --over"

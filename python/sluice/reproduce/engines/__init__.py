@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from sluice.arguments import count
 from sluice.errors import ExperimentError
 
 Arguments = tuple[str, ...]
@@ -106,14 +107,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worker-time", metavar="HH:MM:SS",
                         help="wall time of each (default: 01:00:00)")
     parser.add_argument("--queue", metavar="NAME", help="the batch system's queue or partition")
-
-
-def count(text: str) -> int:
-    """A number from one up."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
 
 
 def make(options: argparse.Namespace) -> Engine:
