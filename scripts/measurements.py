@@ -152,11 +152,22 @@ def add(group: str, figure: str, values: list[float], *, command: str, unit: str
     number = same[-1] if same else str(len(runs) + 1)
     if not same:
         append("runs.csv", RUNS, run | {"run": number})
-    low, high = (f"{end:.4g}" if len(values) > 1 else "" for end in (min(values), max(values)))
+    low, high = (short(end) if len(values) > 1 else "" for end in (min(values), max(values)))
     append("figures.csv", FIGURES, {
         "run": number, "figure": figure, "series": series, "low": low, "high": high,
-        "median": f"{statistics.median(values):.4g}", "unit": unit, "goal": goal,
+        "median": short(statistics.median(values)), "unit": unit, "goal": goal,
         "promise": promise})
+
+
+def short(value: float) -> str:
+    """Four significant digits, or all before the point."""
+    return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def record(group: str, figure: str, values: list[float], command: str, **more: str) -> None:
+    """Adds a figure of a benchmark that runs with the variable RECORD; without it, nothing."""
+    if os.environ.get("RECORD"):
+        add(group, figure, values, command=command, **more)
 
 
 def append(name: str, keys: list[str], row: Row) -> None:

@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from measurements import record
+
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -51,6 +53,12 @@ def main() -> int:
               f" {1e3 * busy / runs:.2f} ms of a core each,"
               f" {100 * (1 - busy / wall / CORES):.0f} % of {CORES} cores idle")
     ratios = sorted(other.wall / mine.wall for mine, other in pairs)
+    told = (("core time of a run, xargs -P2", "ms", [1e3 * one.busy / runs for one in plain]),
+            ("sluice sweep", "ms", [1e3 * one.busy / runs for one in ours]),
+            ("elapsed, xargs over sweep", "×", ratios))
+    for series, unit, values in told:
+        record("Beside other tools", f"runs of {options.accesses:,} accesses", values,
+               "scripts/sweep_beside.py SLUICE --accesses N --pairs 4", series=series, unit=unit)
     print(f"sweep / xargs, of {len(ratios)} pairs: {statistics.median(ratios):.3f}"
           f" ({ratios[0]:.3f} to {ratios[-1]:.3f})")
     return 0

@@ -2,15 +2,18 @@
 //!
 //! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|threads]..`;
 //! all without a name.
-//! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7). As a test it runs once, small.
+//! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7), and `RECORD=1` adds the figures to
+//! docs/measurements. As a test it runs once, small.
 
 mod bare;
 mod chase;
 mod life;
+mod record;
 mod together;
 
 use bare::{Answer, Backing, Bare, Calls};
 use chase::Chase;
+use record::{Figure, record};
 
 /// Medians of paired rounds, and the spread of their ratios.
 struct Pairs {
@@ -32,13 +35,13 @@ impl Pairs {
         sorted[sorted.len() / 2]
     }
 
+    fn ratios(&self) -> Vec<f64> {
+        let pairs = self.ours.iter().zip(&self.base);
+        pairs.map(|(o, b)| o / b).collect()
+    }
+
     fn print(&self, name: &str, unit: &str, goal: Option<f64>) {
-        let ratios: Vec<f64> = self
-            .ours
-            .iter()
-            .zip(&self.base)
-            .map(|(o, b)| o / b)
-            .collect();
+        let ratios = self.ratios();
         let (low, high) = ratios
             .iter()
             .fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
@@ -143,7 +146,19 @@ fn overhead_of(lines: &[Line], backing: Backing, mib: usize, rounds: usize) {
             "{}{bound}, {backing:?}, bare {:?}{calls}",
             line.trap, line.answer
         );
-        pairs.print(&name.to_lowercase(), "ns", goal);
+        let name = name.to_lowercase();
+        pairs.print(&name, "ns", goal);
+        if goal.is_some() {
+            let figure = Figure {
+                group: "Live: a trap",
+                name: &format!("trap and eviction over the bare calls: {name}"),
+                part: "overhead",
+                unit: "×",
+                goal: "<= 1.25",
+                promise: "5",
+            };
+            record(&figure, &pairs.ratios());
+        }
     }
 }
 
@@ -176,6 +191,17 @@ fn fidelity_of(trap: &'static str, read_us: u64, backing: Backing, smoke: bool) 
     let (p50, p99) = (median(|m| m.p50_ns), median(|m| m.p99_ns));
     let (model, late) = (median(|m| m.modelled_p50_ns), median(|m| m.late_ratio));
     let off = |ns: f64| (ns / model - 1.0) * 100.0;
+    let place = format!("{trap}, {backing:?}").to_lowercase();
+    let figure = Figure {
+        group: "Live: misses",
+        name: &format!("median of a {read_us} µs miss off the model, {place}"),
+        part: "fidelity",
+        unit: "%",
+        goal: if read_us == 5 { "-10 to 10" } else { "-2 to 2" },
+        promise: "3",
+    };
+    let each: Vec<f64> = runs.iter().map(|run| off(run.p50_ns)).collect();
+    record(&figure, &each);
     println!(
         "{trap:<6} {read_us:>2}us {backing:?}: model {:.2}, p50 {:.2} ({:+.1} %), p99 {:.2} \
          ({:+.1} %), late {:.2} %",
@@ -232,6 +258,15 @@ fn hits(smoke: bool) {
             pairs.ours.push(chase::batch_ns(mib, stride, true));
         }
         pairs.print(&format!("stride {stride}"), "ns", Some(1.02));
+        let figure = Figure {
+            group: "Live: hits",
+            name: &format!("a chase within the cache over native, stride {stride} B"),
+            part: "hits",
+            unit: "×",
+            goal: "<= 1.02",
+            promise: "4",
+        };
+        record(&figure, &pairs.ratios());
     }
 }
 
