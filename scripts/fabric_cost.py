@@ -72,10 +72,10 @@ def draw(rows: list[tuple[str, int, int, float]], path: Path) -> None:
     for axis, name in zip(axes, sweeps(), strict=True):
         line = [(value, ns) for varied, value, _, ns in rows if varied == name]
         axis.plot(*zip(*line, strict=True), marker="o")
-        axis.set(xscale="log", xlabel=name)
+        axis.set(xscale="log", xlabel=f"number of {name}")
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
-    axes[0].set(ylabel="ns an event", ylim=(0, None))
+    axes[0].set(ylabel="time of an event, ns", ylim=(0, None))
     figure.savefig(path, metadata={"Date": None})
 
 
