@@ -169,6 +169,10 @@ conformance: build ## Other people's test suites natively and on the device; wri
 bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (minutes)
 	@$(PYTHON) scripts/fabric_cost.py $(RELEASE)/sluice docs/fabric-cost
 
+.PHONY: bench-growth
+bench-growth: setup ## Measure how time and memory grow with the work (20 minutes)
+	@$(PYTHON) scripts/growth $(RELEASE)/sluice --out docs/growth
+
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program, and all pages into site/
 	@python3 scripts/reference.py $(RELEASE)/sluice

@@ -1,0 +1,85 @@
+"""``scripts/growth``: the fit of series that are made up, and a row of small size.
+
+scripts/growth/__main__.py runs what scripts/growth/series.py lists, each command under
+scripts/growth/took.py. scripts/growth/fit.py finds exponents, and scripts/growth/page.py writes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "growth"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+SLUICE = TARGET / "release" / "sluice"
+WORK = [step * 10**decade for decade in range(3) for step in (1, 2, 5)] + [1000]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPT)
+    import page
+
+    return page
+
+
+def measured(page: ModuleType, seconds: list[float]) -> object:
+    series = page.Series("made up", "things", tuple(WORK), "sluice", lambda *_: [])
+    points = [page.Point(work, second, 8_000.0) for work, second in zip(WORK, seconds, strict=True)]
+    return page.Measured(series, points)
+
+
+def test_a_quadratic_series_is_found(page: ModuleType) -> None:
+    one = measured(page, [0.003 + 1e-6 * work**2 for work in WORK])
+    assert one.time().slope == pytest.approx(2, abs=0.02)
+    assert [line.split(" ±")[0] for line in one.above()] == [
+        "made up: time grows by the power 1.99"]
+
+
+def test_a_line_has_one_whatever_its_start(page: ModuleType) -> None:
+    for start in (0.001, 0.1):
+        one = measured(page, [start + 1e-3 * work for work in WORK])
+        assert one.time().slope == pytest.approx(1, abs=1e-9)
+        assert one.above() == []
+
+
+def test_a_quadratic_part_that_shows_late_is_found(page: ModuleType) -> None:
+    one = measured(page, [0.01 + 1e-4 * work + 1e-6 * work**2 for work in WORK])
+    assert one.time().slope > 1.5
+
+
+def test_what_does_not_double_is_in_brackets(page: ModuleType) -> None:
+    one = measured(page, [0.01 * (1.1 if work % 3 else 1) for work in WORK])
+    assert abs(one.time().slope) < 0.05
+    assert page.shown(one.time()).startswith("(")
+
+
+def test_the_interval_holds_what_the_points_scatter(page: ModuleType) -> None:
+    """An alternation of 10 % up and down, against the formula of the standard error."""
+    seconds = [1e-3 * work * (1.1 if at % 2 else 0.9) for at, work in enumerate(WORK)]
+    one = measured(page, seconds).time()
+    assert abs(one.slope - 1) < one.half < 0.5
+
+
+def test_a_row_of_small_size(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, SCRIPT, SLUICE, "--only", "nodes", "--values", "5", "--out",
+         tmp_path / "growth"], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in (tmp_path / "growth.md").read_text().splitlines()
+            if line.startswith("| nodes, fully connected | 4 | 64 nodes |")]
+    assert len(rows) == 1
+    assert (tmp_path / "growth.svg").read_text().count("nodes, fully connected") >= 1
+
+
+def test_an_unknown_series_is_refused() -> None:
+    done = subprocess.run([sys.executable, SCRIPT, SLUICE, "--only", "nots"], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "no series begins with nots; there are accesses that hit" in done.stderr
