@@ -64,6 +64,10 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
         ErrorKind::InvalidSubcommand => {
             format!("{told}; expected one of {}", place.choices.join(", "))
         }
+        // Such as `sluice ctl 1 pni`: a word where a command was expected.
+        ErrorKind::UnknownArgument if !told.contains("'-") && !place.choices.is_empty() => {
+            format!("{told}; expected one of {}", place.choices.join(", "))
+        }
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument => {
             format!("{told}; {help}")
         }

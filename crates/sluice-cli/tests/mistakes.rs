@@ -19,8 +19,49 @@ const MISTAKES: &[(&str, &str)] = &[
         "the following required arguments were not provided: <PROG>...; see \
          `sluice run --help`",
     ),
-    ("run -- nosuchprogram", "nosuchprogram: no such program"),
-    ("run -- ./notes.txt", "./notes.txt: not an executable file"),
+    (
+        "run -- nosuchprogram",
+        "nosuchprogram: no such program in PATH; install it, or give its path",
+    ),
+    (
+        "run -- ./notes.txt",
+        "./notes.txt: not an executable file; `chmod +x` makes it one, or put its interpreter \
+         before it",
+    ),
+    (
+        "run -- ./full",
+        "./full: not an executable file but a folder; give the program in it",
+    ),
+    (
+        "run --trap signal --handlers 3 -- true",
+        "bad value for --handlers: \"3\"; in signal mode each thread answers its own faults; leave \
+         it out",
+    ),
+    ("sim --trace full", "full: is a directory"),
+    (
+        "sim --workload zipf --place address",
+        "bad value for --place: \"address\"; it is for the pages of a --trace; leave it out",
+    ),
+    (
+        "fabric run esf --requests 0",
+        "invalid value '0' for '--requests <N>': expected 1 at least",
+    ),
+    (
+        "size --filter 3B -- true",
+        "bad value for --filter: \"3B\"; expected a page at least, 4KiB",
+    ),
+    (
+        "ctl 1 pni",
+        "unexpected argument 'pni' found; expected one of pin, unpin, prefetch, ",
+    ),
+    (
+        "again notes.txt",
+        "notes.txt: no command.json is there; expected a folder that a command wrote by --out",
+    ),
+    (
+        "store check notes.txt",
+        "notes.txt: not a store of Sluice: it does not begin as one; give a store, ",
+    ),
     (
         "run --device zylon -- ls",
         "unknown device `zylon`: give a path ending in .toml, or one of cxl-ssd, cylon, ",

@@ -8,8 +8,8 @@ use std::io;
 pub enum Error {
     /// It is another file.
     #[error(
-        "not a store of Sluice: it does not begin as one; name a file that is not there yet, and \
-         a store is made"
+        "not a store of Sluice: it does not begin as one; give a store, or to a run the name of \
+         one that is to be made"
     )]
     NoStore,
     /// It is a device that holds something else.

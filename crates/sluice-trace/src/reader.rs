@@ -6,7 +6,7 @@ use crate::index::{self, Entry, Index};
 use crate::{Access, Error, Header};
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Reads accesses in the order of the file. An iterator of them; after an error it ends.
@@ -51,7 +51,11 @@ impl Reader<BufReader<File>> {
     /// When it cannot be read, is no trace, or is damaged where it is read now: header and index.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<BufReader<File>>, Error> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(Error::io(path.display().to_string()))?;
+        let named = |error| Error::io(path.display().to_string())(error);
+        let file = File::open(path).map_err(named)?;
+        if file.metadata().map_err(named)?.is_dir() {
+            return Err(named(io::ErrorKind::IsADirectory.into()));
+        }
         Reader::new(BufReader::new(file))
     }
 }

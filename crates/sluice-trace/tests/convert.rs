@@ -286,11 +286,11 @@ fn what_is_wrong_is_named_with_its_place() {
     );
     assert_eq!(
         refusal("champsim", &[0; 100]),
-        "record 2: 36 bytes of a record of 64"
+        "record 2: 36 bytes of a record of 64; the file is cut off, or of another format"
     );
     assert_eq!(
         refusal("oracle-general", &[0; 30]),
-        "record 2: 6 bytes of a record of 24"
+        "record 2: 6 bytes of a record of 24; the file is cut off, or of another format"
     );
     assert_eq!(
         refusal("oracle-general", &[0xff; 24]),

@@ -34,7 +34,7 @@ const SHOWN: usize = 30;
 pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     let name = args.folder.display();
     let kept = told::read(&args.folder).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => Error::unfit(
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Error::unfit(
             &name,
             format!("no {FILE} is there; expected a folder that a command wrote by --out"),
         ),

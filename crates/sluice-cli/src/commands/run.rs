@@ -85,6 +85,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (config, live_settings) = args.live.config()?;
     check_live(&args.live.device, &config)?;
     let (place, kinds) = parse_places(&args.place)?;
+    if args.live.handlers > 1 && args.trap == TrapArg::Signal {
+        let why = "in signal mode each thread answers its own faults; leave it out";
+        return Err(Error::value("--handlers", args.live.handlers, why));
+    }
     if kinds.shared && args.trap == TrapArg::Signal {
         let why = "in signal mode nobody could serve the faults of several processes; expected \
                    `--trap event` besides, or heap, files, files:GLOB, explicit or dax:PATH";

@@ -390,7 +390,14 @@ impl Ready<'_> {
             persist::end_with_us(&mut command);
         }
         adjust(&mut command);
-        command.spawn().map_err(Error::system(prog.display()))
+        command.spawn().map_err(|e| match e.raw_os_error() {
+            Some(libc::ENOEXEC) => Error::unfit(
+                prog.display(),
+                "no program that this host runs; a script needs #! and its interpreter in the \
+                 first line",
+            ),
+            _ => Error::system(prog.display())(e),
+        })
     }
 
     fn print(

@@ -67,12 +67,23 @@ pub fn is_program(path: &Path) -> bool {
 pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
     let shown = || name.display();
     find(name).ok_or_else(|| match is_path(name) {
-        true if Path::new(name).exists() => Error::unfit(shown(), "not an executable file"),
+        true if Path::new(name).is_dir() => Error::unfit(
+            shown(),
+            "not an executable file but a folder; give the program in it",
+        ),
+        true if Path::new(name).exists() => Error::unfit(
+            shown(),
+            "not an executable file; `chmod +x` makes it one, or put its interpreter before it",
+        ),
         false if is_program(Path::new(name)) => Error::unfit(
             shown(),
             format!("no such program in PATH; give ./{}", shown()),
         ),
-        _ => Error::unfit(shown(), "no such program"),
+        true => Error::unfit(shown(), "no such program; expected a path that exists"),
+        false => Error::unfit(
+            shown(),
+            "no such program in PATH; install it, or give its path",
+        ),
     })
 }
 

@@ -135,7 +135,8 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
         };
         if !capacity.is_multiple_of(u64::from(given.logical_devices) * LINE_BYTES) {
             let keys = ["endpoint.capacity", "endpoint.logical_devices"];
-            let message = "logical devices have the same number of lines of 64 bytes each";
+            let message = "each logical device has the same number of lines of 64 bytes; \
+                           give a multiple of 64B for each";
             return Err(raw.impossible(&keys, message));
         }
         Ok(EndpointSettings {

@@ -107,7 +107,10 @@ impl Text {
             0 => Ok(false),
             n if n == record.len() => Ok(true),
             n => {
-                let what = format!("{n} bytes of a record of {}", record.len());
+                let what = format!(
+                    "{n} bytes of a record of {}; the file is cut off, or of another format",
+                    record.len()
+                );
                 Err(self.wrong("record", what))
             }
         }

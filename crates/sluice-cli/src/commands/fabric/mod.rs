@@ -2,7 +2,7 @@
 
 mod replay;
 
-use crate::error::Error;
+use crate::error::{ArgumentError, Error};
 use crate::listing::{list_presets, show_values};
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
@@ -70,7 +70,7 @@ pub struct FabricArgs {
     #[arg(long, value_name = "N", default_value = "100k", value_parser = sluice_units::parse_count)]
     pub warmup: u64,
     /// Requests counted
-    #[arg(long, value_name = "N", default_value = "256k", value_parser = sluice_units::parse_count)]
+    #[arg(long, value_name = "N", default_value = "256k", value_parser = one_at_least)]
     pub requests: u64,
     #[command(flatten)]
     pub replay: replay::ReplayArgs,
@@ -79,6 +79,13 @@ pub struct FabricArgs {
     pub window: u64,
     #[command(flatten)]
     pub result: ResultArgs,
+}
+
+fn one_at_least(text: &str) -> Result<u64, ArgumentError> {
+    match sluice_units::parse_count(text)? {
+        0 => Err(ArgumentError::Expected("1 at least".to_owned())),
+        count => Ok(count),
+    }
 }
 
 /// The seed does not matter where nothing runs.

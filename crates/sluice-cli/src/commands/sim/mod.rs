@@ -143,6 +143,10 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         let why = "nothing to simulate; give --workload SPEC or --trace FILE";
         return Err(Error::unfit("sim", why));
     }
+    if args.trace.is_none() && matches!(args.place, PlaceArg::Address) {
+        let why = "it is for the pages of a --trace; leave it out";
+        return Err(Error::value("--place", "address", why));
+    }
     match &args.system {
         Some(system) => system::run(system, args),
         None => device::run(args),

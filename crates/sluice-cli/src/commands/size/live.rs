@@ -26,6 +26,9 @@ const APART: u64 = 16;
 /// Mappings from this size up are placed, as by `sluice run`.
 const MMAP_MIN: usize = 128 << 10;
 
+const NOTHING: &str = "nothing of the program was on the device: it used no memory that is placed \
+                       there, or it is static and needs a guest (`sluice vm`)";
+
 pub fn run(
     args: &SizeArgs,
     config: &DeviceConfig,
@@ -69,10 +72,7 @@ pub fn run(
     // Its files are in memory.
     drop(ready);
     let Some(record) = record.filter(|record| !record.pages.is_empty()) else {
-        return Err(Error::unfit(
-            args.program[0].display(),
-            "nothing of the program was on the device",
-        ));
+        return Err(Error::unfit(args.program[0].display(), NOTHING));
     };
     let part = Part::new(args, &marks.unwrap_or_default())?;
     let threads = threads.saturating_sub(own).max(1);
@@ -120,6 +120,11 @@ fn live_args(args: &SizeArgs) -> LiveArgs {
 fn profile(args: &SizeArgs, config: &DeviceConfig) -> Result<DeviceConfig, Error> {
     let mut raw = DeviceConfig::builder();
     let cache = args.filter.unwrap_or(config.capacity());
+    let page = Bytes(config.page_bytes());
+    if cache < page {
+        let why = format!("expected a page at least, {page}");
+        return Err(Error::value("--filter", cache, why));
+    }
     for (key, value) in [
         ("device.capacity", config.capacity().to_string()),
         ("cache.capacity", cache.to_string()),

@@ -178,9 +178,10 @@ fn format_of(
             Ok(format)
         }
         _ => {
-            let all = FORMATS
-                .iter()
-                .map(|f| format!("{} ({})", f.name, endings(f)));
+            let all = FORMATS.iter().map(|f| match f.endings.is_empty() {
+                true => f.name.to_owned(),
+                false => format!("{} ({})", f.name, endings(f)),
+            });
             let all = all.collect::<Vec<_>>().join(", ");
             let why = format!("the name does not show the format; give {flag}: {all}");
             Err(Error::unfit(path.display(), why))
