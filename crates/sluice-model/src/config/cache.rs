@@ -68,6 +68,16 @@ sluice_params::params! {
             source: "CMM-H case study section 3: a store that misses waits for the read of its \
                      page",
         }
+        evicts_behind: bool {
+            key: "cache.dirty_eviction",
+            kind: Kind::Flag { off: "wait", on: "behind" },
+            default: "behind",
+            meaning: "when the read of a page begins that takes the place of a written one. \
+                      behind: at once; wait: when the written page has been programmed, or with \
+                      ftl.write_buffer the superpage that makes room for it",
+            source: "assumed: behind, as FEMU answers writes from its buffer. Cylon section 4.2 \
+                     waits: the entry of the page is reset when the write has ended",
+        }
         awaits_programs: bool {
             key: "cache.store_done",
             kind: Kind::Flag { off: "held", on: "programmed" },
@@ -221,6 +231,20 @@ impl CacheSettings {
             _ => return Ok(()),
         };
         Err(raw.impossible(keys, message))
+    }
+
+    /// Refuses evictions that wait for programs whose end is not known.
+    pub(super) fn check_evictions(
+        &self,
+        raw: &RawConfig,
+        reads_first: bool,
+    ) -> Result<(), ConfigError> {
+        if self.evicts_behind || !reads_first {
+            return Ok(());
+        }
+        let message = "reads that go first put off the end of a program: set nand.priority to \
+                       fifo, or cache.dirty_eviction to behind";
+        Err(raw.impossible(&["cache.dirty_eviction", "nand.priority"], message))
     }
 
     /// Bytes of DRAM cache.

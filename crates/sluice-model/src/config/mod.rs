@@ -322,6 +322,7 @@ impl DeviceConfig {
             has_log: settings.write_log.is_some(),
             reads_first: settings.nand.read_first.is_some(),
         };
+        settings.cache.check_evictions(raw, ends.reads_first)?;
         settings.cache.check_stores(raw, ends)?;
         Ok(DeviceConfig {
             raw: raw.clone(),

@@ -464,7 +464,8 @@ impl<O: Observer> Pipeline<O> {
         {
             arrivals.settle(victim.lpn);
         }
-        Some((victim.slot, self.front.replaces(at)))
+        let free_at = self.storage.place_free_at(at);
+        Some((victim.slot, self.front.replaces(free_at)))
     }
 
     /// Evicts the pages that must leave because of a hit on `lpn`.

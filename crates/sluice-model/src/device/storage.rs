@@ -25,6 +25,10 @@ pub(super) struct Storage<O> {
     missed: Missed,
     /// Whether a store waits for its program.
     awaits_programs: bool,
+    /// Whether a page that leaves is programmed behind the read of the next one.
+    evicts_behind: bool,
+    /// When the place of the page that the policy let go last is free for another.
+    left_at: Ps,
 }
 
 /// Which pages have missed, a bit for each.
@@ -138,6 +142,8 @@ impl<O: Observer> Storage<O> {
             stats: Stats::default(),
             missed: Missed::none(config.pages),
             awaits_programs: config.cache.awaits_programs,
+            evicts_behind: config.cache.evicts_behind,
+            left_at: Ps::ZERO,
         }
     }
 
@@ -295,11 +301,12 @@ impl<O: Observer> Storage<O> {
         self.stats.prefetch_unused += u64::from(left.unused);
         let is_dirty = left.dirty || written;
         let is_programmed = is_dirty || effects.programs_clean();
+        self.left_at = Ps::ZERO;
         self.cache.leave(left, is_programmed);
         if is_programmed {
             self.stats.clean_write_backs += u64::from(!is_dirty);
             self.dram.move_page(at, left.slot, Op::Read);
-            self.write(at, left.lpn);
+            self.write_back(at, left.lpn);
         }
         self.back.observer().left(left.lpn);
         is_dirty
@@ -321,6 +328,20 @@ impl<O: Observer> Storage<O> {
         let log = self.log.as_ref();
         let logged = |line| log.and_then(|log| log.find(lpn, line));
         self.back.observer().filled(lpn, logged);
+    }
+
+    /// Writes a page that leaves the cache to flash.
+    fn write_back(&mut self, at: Ps, lpn: Lpn) {
+        if self.evicts_behind {
+            return self.write(at, lpn);
+        }
+        self.drop_logged(lpn);
+        self.left_at = self.back.write_in_time(at, lpn, &mut self.stats);
+    }
+
+    /// When the place of the page that left last is free for another, `at` at the earliest.
+    pub fn place_free_at(&self, at: Ps) -> Ps {
+        self.left_at.max(at)
     }
 
     /// Writes the page to flash, whole and as new as it gets: what the log has of it is void.

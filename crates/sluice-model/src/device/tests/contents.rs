@@ -144,7 +144,7 @@ impl Observer for Contents {
             origin,
         } = page;
         // What compaction writes is known since [`Observer::destages`].
-        if origin == Origin::Host {
+        if origin != Origin::Log {
             let gathered = self.gathered.remove(&lpn);
             self.moving = gathered.unwrap_or_else(|| self.sent(lpn));
         }

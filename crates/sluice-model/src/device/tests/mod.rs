@@ -14,6 +14,7 @@ use host::Host;
 use observer::Observer;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
+use sluice_params::RawConfig;
 use sluice_units::{LINE_BYTES, PageLine, Table};
 use std::collections::BTreeSet;
 
@@ -96,6 +97,24 @@ const FLASH: &[(&str, &[&str])] = &[
     ("nand.retry_reads", &["none", "20"]),
 ];
 
+/// What is refused in most of these combinations would leave few.
+fn avoid_refusals(raw: &mut RawConfig) {
+    for (key, value, other, without) in [
+        ("nand.priority", "fifo", "nand.suspend", "none"),
+        ("nand.cell", "slc", "nand.read_msb", "same"),
+        (
+            "nand.priority",
+            "read_first",
+            "cache.dirty_eviction",
+            "behind",
+        ),
+    ] {
+        if raw.get(key).as_deref() == Some(value) {
+            raw.set(other, without).expect("a value of the parameter");
+        }
+    }
+}
+
 /// A value for each of some parameters, by a number, without or with a write log.
 fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
     let mut rng = sluice_units::Rng::stream(seed, "config");
@@ -111,6 +130,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.index_latency", &["0ns", "49ns"]),
         ("cache.write", &["back", "through"]),
         ("cache.store_miss", &["rmw", "merge", "around"]),
+        ("cache.dirty_eviction", &["behind", "wait"]),
         ("cache.load_miss", &["fill", "around"]),
         ("cache.track_lines", &["no", "yes"]),
         ("cache.pin_max", &["50%", "90%", "1%"]),
@@ -137,15 +157,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         let value = values[rng.below(values.len() as u64) as usize];
         raw.set(key, value).expect("a value of the parameter");
     }
-    // What is refused in most of these combinations would leave few.
-    for (key, value, other, without) in [
-        ("nand.priority", "fifo", "nand.suspend", "none"),
-        ("nand.cell", "slc", "nand.read_msb", "same"),
-    ] {
-        if raw.get(key).as_deref() == Some(value) {
-            raw.set(other, without).expect("a value of the parameter");
-        }
-    }
+    avoid_refusals(&mut raw);
     let page: u64 = match raw.get("device.page").as_deref() {
         Some("512B") => 512,
         Some("64KiB") => 65_536,
