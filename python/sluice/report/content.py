@@ -10,10 +10,8 @@ from sluice.report.charts import HIT_NS, requests_without_miss
 from sluice.report.folder import Program, Run, Table
 from sluice.report.histogram import Histogram
 
-# Above this share of late misses the run no longer shows the device that was asked for.
-LATE_RATIO_MAX = 0.01
-# Above this share the run itself warns that the host was too slow.
-LATE_RATIO_WARNED = 0.05
+# Above this share of late misses the run itself warns that the host was too slow.
+LATE_RATIO_MAX = 0.05
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
 
 
@@ -101,7 +99,7 @@ def answer(run: Run) -> str:
         return ""
     if took is None or late is None:
         return f"{run.label}: half of all misses took {units.duration(model)} or less."
-    slow = ", so the host was too slow for this device" if late > LATE_RATIO_WARNED else ""
+    slow = ", so the host was too slow for this device" if late > LATE_RATIO_MAX else ""
     return (f"{run.label}: half of all misses took {units.duration(took)} or less, by the model"
             f" {units.duration(model)}, and {units.percent(late)} were late{slow}.")
 
@@ -113,7 +111,7 @@ def _tiles(run: Run) -> list[Tile]:
     tiles = [Tile("traps", "traps", units.count(traps), rate, note="traps")]
     late = stats.number("late", "ratio")
     if late is not None:
-        good = late < LATE_RATIO_MAX
+        good = late <= LATE_RATIO_MAX
         verdict = "in time for this device" if good else "host too slow for this device"
         detail = (f"{units.count(stats.number('late', 'count'))} misses:", verdict)
         tiles.append(Tile("late", "late", units.percent(late), detail,
