@@ -24,6 +24,9 @@ impl Engine {
     #[inline]
     pub fn ask(&mut self, requester: RequesterId, target: Target, base: u64, ask: &Ask) {
         if self.coherence.is_some() {
+            if let AskFor::Write | AskFor::Drop = ask.what {
+                return self.give_up(requester, target, ask);
+            }
             let (ask, addr) = (*ask, base + ask.addr);
             let number = self.answers.keep(Asked { ask, target, addr });
             return self.queue.push(ask.at, Event::Ask { requester, number });
@@ -51,25 +54,16 @@ impl Engine {
         let Asked { ask, target, addr } = self.answers.take_asked(number);
         let coherence = coherent(&mut self.coherence);
         let line = coherence.line(target.endpoint, target.addr);
-        let mut is_done = None;
-        match ask.what {
-            AskFor::Line | AskFor::Owned => {
-                self.requesters[requester].issue(now);
-                self.issued += 1;
-                let issue = Issue {
-                    requester,
-                    tag: ask.tag.into(),
-                    addr,
-                    line,
-                    is_write: ask.what == AskFor::Owned,
-                };
-                is_done = coherence.issue_host(&mut self.packets, now, &issue);
-            }
-            AskFor::Write | AskFor::Drop => {
-                let tag = (ask.what == AskFor::Write).then_some(ask.tag);
-                coherence.let_go(&mut self.packets, now, requester, (line, tag));
-            }
-        }
+        self.requesters[requester].issue(now);
+        self.issued += 1;
+        let issue = Issue {
+            requester,
+            tag: ask.tag.into(),
+            addr,
+            line,
+            is_write: ask.what == AskFor::Owned,
+        };
+        let is_done = coherence.issue_host(&mut self.packets, now, &issue);
         self.act(now);
         if let Some(access) = is_done {
             let finished = coherent(&mut self.coherence).finish(now, requester, access, None);
@@ -77,6 +71,17 @@ impl Engine {
             self.answer_host(now, requester, &finished);
         }
         self.tell_host(now, requester);
+    }
+
+    /// A host gives a line of coherent memory up. It is gone at once: what the host asked for
+    /// before may come until the message leaves, and brings the line anew.
+    fn give_up(&mut self, requester: RequesterId, target: Target, ask: &Ask) {
+        let coherence = coherent(&mut self.coherence);
+        let line = coherence.line(target.endpoint, target.addr);
+        let tag = (ask.what == AskFor::Write).then_some(ask.tag);
+        coherence.let_go(&mut self.packets, ask.at, requester, (line, tag));
+        self.act(self.now);
+        self.tell_host(self.now, requester);
     }
 
     /// A host has loaded or stored coherent memory, in an event of time `now`.
