@@ -249,9 +249,12 @@ impl<'a> Worker<'a> {
         black_box(self.buffer.word(at).load(Relaxed));
     }
 
+    /// A whole line, as what a program writes fills its lines.
     #[inline(always)]
     fn store(&self, at: usize) {
-        self.buffer.word(at).store(at as u64, Relaxed);
+        for word in 0..8 {
+            self.buffer.word(at + word * 8).store(at as u64, Relaxed);
+        }
     }
 
     /// A whole line, so that no cache has to read it.
