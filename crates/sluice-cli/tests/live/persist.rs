@@ -77,6 +77,15 @@ fn check(store: &Path) -> Outcome {
     finish(command.args(["store", "check", "--json"]).arg(store))
 }
 
+/// Whether it was refused in one line with these words.
+fn is_refused(out: &Outcome, words: &[&str]) {
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert_eq!(out.stderr.lines().count(), 1, "{out:#?}");
+    for word in words {
+        assert!(out.stderr.contains(word), "{word}: {out:#?}");
+    }
+}
+
 /// Whether a store is whole; what the command prints is valid by its schema.
 fn is_whole(outcome: &Outcome) -> Value {
     assert!(outcome.status.success(), "{outcome:#?}");

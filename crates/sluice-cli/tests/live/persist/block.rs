@@ -1,6 +1,6 @@
 //! A store on a block device: a loop device of this test's, where the user may make one.
 
-use super::{PAGES, Rig, check, is_whole};
+use super::{PAGES, Rig, check, is_refused, is_whole};
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use sluice_units::Rng;
 use std::fs::File;
@@ -115,14 +115,6 @@ fn what_was_flushed_to_a_block_device_is_there_after_any_kill() {
             .well();
     }
     assert!(super::kills::flushed(&rig) > 0, "no round came to a flush");
-}
-
-fn is_refused(out: &Outcome, words: &[&str]) {
-    assert_eq!(out.status.code(), Some(2), "{out:#?}");
-    assert_eq!(out.stderr.lines().count(), 1, "{out:#?}");
-    for word in words {
-        assert!(out.stderr.contains(word), "{word}: {out:#?}");
-    }
 }
 
 /// Nothing of them is written to.

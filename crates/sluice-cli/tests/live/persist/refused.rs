@@ -1,18 +1,10 @@
 //! What cannot be: each has one line that says why, and nothing is started or changed.
 
-use super::{PAGE, PAGES, Rig, check};
-use crate::sluice::{Outcome, Sluice, finish};
+use super::{PAGE, PAGES, Rig, check, is_refused};
+use crate::sluice::{Sluice, finish};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-fn is_refused(out: &Outcome, words: &[&str]) {
-    assert_eq!(out.status.code(), Some(2), "{out:#?}");
-    assert_eq!(out.stderr.lines().count(), 1, "{out:#?}");
-    for word in words {
-        assert!(out.stderr.contains(word), "{word}: {out:#?}");
-    }
-}
 
 #[test]
 fn a_persistent_device_without_its_place_or_its_store_is_refused() {
