@@ -227,6 +227,10 @@ def test_memory_for_a_device_is_there_while_runs_run(lab: Lab, capsys: pytest.Ca
     assert not place.exists()
     assert lab.run() == 0
     assert all(f"--place dax:{place}" in call for call in lab.calls()) and not place.exists()
+    place.mkdir()
+    assert lab.run("--fresh") == 2
+    assert f"{place}: Is a directory; expected nothing there" in capsys.readouterr().err
+    place.rmdir()
     lab.write(EXPERIMENT.replace("[runs]", "[runs]\nmemory = 'much'"))
     assert lab.run() == 2
     assert "runs.memory: a size such as 20MiB was needed" in capsys.readouterr().err

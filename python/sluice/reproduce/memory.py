@@ -21,9 +21,14 @@ def path(experiment: str) -> Path:
 @contextmanager
 def there(experiment: str, size: int) -> Iterator[None]:
     """While runs need it, the file is there, empty. Raises ``ExperimentError`` if another session
-    has it."""
+    or user has it."""
     place = path(experiment)
-    with place.open("ab") as file:
+    try:
+        file = place.open("ab")
+    except OSError as error:
+        raise ExperimentError(f"{place}: {error.strerror}; expected nothing there, or a"
+                              " file of yours") from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

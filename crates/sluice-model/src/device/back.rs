@@ -156,7 +156,7 @@ impl<O: Observer> Back<O> {
 
     /// Writes the page, and says when its place is free for another: when it, or what makes room
     /// for it in the write buffer, has been programmed.
-    pub fn write_in_time(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
+    pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
         let Some(buffer) = &mut self.buffer else {
             return self.write_through(at, lpn, stats).done_at;
         };
@@ -166,7 +166,7 @@ impl<O: Observer> Back<O> {
         let mut free_at = at;
         for _ in 0..due {
             if let Some((lpn, _)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                free_at = free_at.max(self.program_in_time(at, lpn, stats).done_at);
+                free_at = free_at.max(self.program_awaited(at, lpn, stats).done_at);
             }
         }
         free_at
@@ -220,11 +220,11 @@ impl<O: Observer> Back<O> {
     /// Writes the page for a store that waits for the program. A refused one waits for nothing.
     pub fn write_through(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
         self.forget_buffered(lpn, stats);
-        self.program_in_time(at, lpn, stats)
+        self.program_awaited(at, lpn, stats)
     }
 
     /// Programs the page for somebody who waits for it.
-    fn program_in_time(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
+    fn program_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
         let page = Written {
             lpn,
             placement: Placement::default(),

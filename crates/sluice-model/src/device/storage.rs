@@ -336,7 +336,7 @@ impl<O: Observer> Storage<O> {
             return self.write(at, lpn);
         }
         self.drop_logged(lpn);
-        self.left_at = self.back.write_in_time(at, lpn, &mut self.stats);
+        self.left_at = self.back.write_awaited(at, lpn, &mut self.stats);
     }
 
     /// When the place of the page that left last is free for another, `at` at the earliest.
