@@ -45,4 +45,36 @@ mod tests {
             assert_eq!(spec.accesses(), made as u64, "{text}");
         }
     }
+
+    /// One pass more makes so many accesses more.
+    #[test]
+    fn accesses_of_a_pass_are_what_a_pass_adds() {
+        for text in [
+            "chase:size=64KiB,stride=4096,threads=2,write=1",
+            "chase:size=64KiB,stride=4096,threads=2",
+            "stream:size=64KiB,threads=3",
+        ] {
+            let with = |passes| parse_spec(&format!("{text},passes={passes}"), 1).unwrap();
+            let adds = with(3).accesses() - with(2).accesses();
+            assert_eq!(with(2).accesses_per_pass(), Some(adds), "{text}");
+        }
+        let draws = parse_spec("zipf:size=64KiB,ops=10", 1).unwrap();
+        assert_eq!(draws.accesses_per_pass(), None);
+    }
+
+    /// The last place of the last thread ends where the footprint does.
+    #[test]
+    fn a_footprint_is_what_the_streams_reach() {
+        for text in [
+            "chase:size=64KiB,stride=4096,passes=1,threads=3",
+            "stream:size=32KiB,stride=4096,passes=1,threads=5",
+            "uniform:size=64KiB,stride=4096,ops=2000,threads=2",
+            "zipf:size=64KiB,stride=4096,ops=9000,threads=2,theta=0.5",
+        ] {
+            let spec = parse_spec(text, 1).unwrap();
+            let accesses = spec.streams().into_iter().flatten();
+            let most = accesses.map(|access| access.addr).max().unwrap();
+            assert_eq!(most + 4096, spec.footprint_bytes(), "{text}");
+        }
+    }
 }

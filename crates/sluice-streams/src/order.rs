@@ -138,6 +138,41 @@ mod tests {
         );
     }
 
+    /// What a node holds goes into the choice of the next, and no node is chosen more for it.
+    #[test]
+    fn all_nodes_are_equally_likely_whatever_they_hold() {
+        const NODES: u64 = 64;
+        let mut walk = UniformWalk::new(5, 0, NODES);
+        let (mut counts, mut at) = (vec![0_u32; NODES as usize], 0);
+        let mut steps = std::collections::BTreeMap::<u64, std::collections::BTreeSet<u64>>::new();
+        for _ in 0..64_000 {
+            let next = walk.next_node(uniform_tag(at));
+            steps.entry(at).or_default().insert(next);
+            counts[next as usize] += 1;
+            at = next;
+        }
+        let chi2: f64 = counts
+            .iter()
+            .map(|n| (f64::from(*n) - 1_000.0).powi(2) / 1_000.0)
+            .sum();
+        // Mean 63, deviation 11.2.
+        assert!(chi2 < 63.0 + 4.0 * 11.2, "{chi2}");
+        assert!(steps.values().all(|next| next.len() == NODES as usize));
+        let mut other = UniformWalk::new(5, 0, 1 << 40);
+        let mut same = UniformWalk::new(5, 0, 1 << 40);
+        assert_ne!(
+            other.next_node(uniform_tag(1)),
+            same.next_node(uniform_tag(2))
+        );
+    }
+
+    #[test]
+    fn tags_are_odd_and_differ() {
+        let tags: std::collections::BTreeSet<u64> = (0..5_000).map(uniform_tag).collect();
+        assert_eq!(tags.len(), 5_000);
+        assert!(tags.iter().all(|tag| tag % 2 == 1));
+    }
+
     #[test]
     fn threads_and_seeds_differ() {
         let first = |seed, thread| UniformWalk::new(seed, thread, 1 << 40).next_node(0);

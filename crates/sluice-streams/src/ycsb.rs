@@ -203,6 +203,22 @@ mod tests {
         }
     }
 
+    /// A store that has room for so many records more is not filled by its operations.
+    #[test]
+    fn a_mix_says_how_many_records_it_adds_and_whether_it_writes() {
+        for mix in [Mix::A, Mix::B, Mix::C, Mix::D, Mix::E, Mix::F] {
+            let mut rng = rng();
+            let ops: Vec<Op> = (0..10_000).map(|_| mix.op(&mut rng)).collect();
+            let inserts = ops.iter().filter(|op| **op == Op::Insert).count() as u64;
+            let room = mix.expected_inserts(10_000);
+            assert!((inserts..=3 * inserts).contains(&room), "{mix:?}: {room}");
+            let writes = ops.iter().any(|op| !matches!(op, Op::Read | Op::Scan));
+            assert_eq!(mix.writes(), writes, "{mix:?}");
+        }
+        let names = Op::ALL.map(Op::name);
+        assert_eq!(names, ["read", "update", "insert", "scan", "rmw"]);
+    }
+
     #[test]
     fn keys_exist() {
         for distribution in [
