@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length};
-use sluice_results::to_json;
+use sluice_results::{FabricParts, to_json};
 use sluice_simulation::fabric_figures;
+use std::collections::BTreeSet;
 
 fn group(name: &str, set: &[(&str, &str)]) -> Group {
     let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -111,6 +112,13 @@ fn latencies_are_those_of_the_requests() {
     let parts = ran.object["latency_parts_ns"].as_object().unwrap();
     let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
     near(sum, mean(&all), "parts");
+    let named = serde_json::from_value(ran.object["latency_parts_ns"].clone());
+    let named: FabricParts<Option<f64>> = named.unwrap();
+    for (name, value) in named.named() {
+        assert_eq!(parts[name].as_f64(), value, "{name}");
+    }
+    let names: BTreeSet<&str> = named.named().map(|(name, _)| name).into();
+    assert_eq!(names.len(), parts.len());
 }
 
 /// Requests by the number of switches on their way, and their parts, make up all of them.

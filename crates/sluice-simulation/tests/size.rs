@@ -186,3 +186,92 @@ fn a_run_takes_its_own_time_and_what_its_misses_take() {
     let result = answer(&uses, &[], &[500], &Timing::Unknown);
     assert_eq!(result.sizes[0].run_time_s, None);
 }
+
+/// Hit ratios of LRU with 0, 1, 2 and so on pages, by plain lists.
+fn naive_curve(pages: &[u64], distinct: u64) -> Vec<f64> {
+    let reachable = pages.len() as u64 - distinct;
+    let ratio = |size: u64| match size {
+        0 => 0.0,
+        _ => 1.0 - naive(pages, size as usize, true) as f64 / reachable as f64,
+    };
+    (0..=distinct).map(ratio).collect()
+}
+
+fn distinct(pages: &[u64]) -> u64 {
+    let all: std::collections::BTreeSet<_> = pages.iter().collect();
+    all.len() as u64
+}
+
+/// Four of five uses are of 12 pages, the others of 60.
+fn hot_and_cold() -> Vec<u64> {
+    let mut rng = Rng::stream(3, "hot");
+    let mut draw = move || match rng.below(5) {
+        0 => 12 + rng.below(60),
+        _ => rng.below(12),
+    };
+    (0..6_000).map(|_| draw()).collect()
+}
+
+#[test]
+fn a_curve_is_that_of_lists_and_its_knee_stands_out_most() {
+    let pages = hot_and_cold();
+    let truth = naive_curve(&pages, distinct(&pages));
+    let result = answer(&all(&pages), &[], &[], &Timing::Unknown);
+    assert_eq!(result.footprint_bytes, 72 * PAGE_BYTES);
+    assert_eq!(result.smallest_bytes, 0);
+    // So small a program has a point for each of its pages.
+    assert_eq!(result.curve.len(), truth.len());
+    for (size, (point, ratio)) in (0..).zip(result.curve.iter().zip(&truth)) {
+        assert_eq!(point.cache_bytes, size * PAGE_BYTES);
+        assert!((point.hit_ratio - ratio).abs() < 1e-9, "{size} pages");
+    }
+    let knee = result.knee.expect("12 pages are used more than others");
+    let size = (knee.cache_bytes / PAGE_BYTES) as usize;
+    assert!((12..=30).contains(&size), "{size}");
+    assert!((knee.hit_ratio - truth[size]).abs() < 1e-9);
+    // How far each point is above the line between the ends.
+    let above = |size: usize| truth[size] / truth[72] - size as f64 / 72.0;
+    let most = above(size) + 1e-9;
+    assert!((0..=72).all(|other| above(other) <= most), "{size}");
+}
+
+#[test]
+fn sizes_are_halves_of_the_footprint_and_the_answers() {
+    let pages = hot_and_cold();
+    let result = answer(&all(&pages), &["fifo"], &[], &Timing::Unknown);
+    let most = (pages.len() as u64 - 72) / 10;
+    let mut wanted = vec![72, 36, 18, 9, 5, 3, 2, 1];
+    for (answer, moves) in result.answers.iter().zip([true, false]) {
+        let size = answer.cache_bytes.expect("there is one") / PAGE_BYTES;
+        let misses = |size: u64| naive(&pages, size as usize, moves);
+        assert!(
+            misses(size) <= most && misses(size - 1) > most,
+            "{answer:?}"
+        );
+        let reachable = (pages.len() - 72) as f64;
+        let adds = (misses(size) - misses(2 * size)) as f64 / reachable;
+        assert!(
+            (answer.twice_adds.unwrap() - adds).abs() < 1e-9,
+            "{answer:?}"
+        );
+        wanted.push(size);
+    }
+    let names: Vec<&str> = result.answers.iter().map(|of| &of.policy[..]).collect();
+    assert_eq!(names, ["lru", "fifo"]);
+    wanted.sort_unstable();
+    wanted.dedup();
+    let told = result.sizes.iter().map(|of| of.cache_bytes / PAGE_BYTES);
+    assert_eq!(told.collect::<Vec<u64>>(), wanted);
+}
+
+/// A program that uses no page twice has nothing that a cache could hit.
+#[test]
+fn pages_that_are_used_once_need_no_cache() {
+    let pages: Vec<u64> = (0..100).collect();
+    let result = answer(&all(&pages), &["fifo"], &[10], &Timing::Unknown);
+    assert_eq!((result.accesses, result.first_accesses), (100, 100));
+    assert!(result.answers.iter().all(|of| of.cache_bytes.is_none()));
+    assert_eq!(result.sizes[0].policies["lru"].hit_ratio, None);
+    assert_eq!(result.sizes[0].policies["lru"].misses, 0);
+    assert_eq!((result.knee, result.curve.len()), (None, 0));
+}
