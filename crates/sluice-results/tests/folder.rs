@@ -1,8 +1,10 @@
 //! The files of an output folder, read back.
 
 use hdrhistogram::serialization::Deserializer;
-use sluice_results::{Executed, Folder, KernelProgram, Moment, Program, TraceProgram};
-use sluice_stats::Histogram;
+use sluice_results::{
+    CurveLoad, CurveResult, Executed, Folder, KernelProgram, Moment, Program, TraceProgram, version,
+};
+use sluice_stats::{Histogram, Summary};
 use sluice_units::Ps;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -130,4 +132,48 @@ fn a_program_says_how_large_it_is_whatever_it_is() {
         assert_eq!(program.threads(), threads);
         assert_eq!(program.footprint_bytes(), 10 * threads);
     }
+}
+
+/// Bytes a second and the median of the dependent loads, ns.
+fn load(bytes_per_s: f64, p50: Option<f64>) -> CurveLoad {
+    CurveLoad {
+        pace_ns: 0.0,
+        bytes_per_s,
+        accesses: 1,
+        time_s: 1.0,
+        misses: None,
+        latency_ns: None,
+        hit_latency_ns: None,
+        miss_latency_ns: None,
+        chase_latency_ns: p50.map(|p50| Summary {
+            p50,
+            ..Summary::default()
+        }),
+        hash: None,
+    }
+}
+
+#[test]
+fn a_knee_has_the_most_bandwidth_for_its_latency() {
+    let loads = |all: &[(f64, f64)]| -> Vec<CurveLoad> {
+        let each = all.iter().map(|(rate, p50)| load(*rate, Some(*p50)));
+        each.collect()
+    };
+    let rising = loads(&[(10.0, 1.0), (30.0, 2.0), (40.0, 8.0)]);
+    assert_eq!(CurveResult::knee_of(&rising), Some(1));
+    assert_eq!(CurveResult::knee_of(&rising[..1]), None);
+    assert_eq!(CurveResult::knee_of(&rising[..2]), Some(1));
+    let mut some = rising.clone();
+    some[2] = load(40.0, None);
+    assert_eq!(CurveResult::knee_of(&some), None);
+}
+
+#[test]
+fn a_version_is_the_package_s() {
+    assert_eq!(version(), env!("CARGO_PKG_VERSION"));
+    let parts: Vec<Result<u32, _>> = version().split('.').map(str::parse).collect();
+    assert!(
+        parts.len() == 3 && parts.iter().all(Result::is_ok),
+        "{parts:?}"
+    );
 }

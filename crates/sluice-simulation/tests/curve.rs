@@ -313,6 +313,26 @@ fn a_fabric_s_requesters_keep_the_pace_up_to_the_link() {
     let load = alone.loads[0].chase_latency_ns.expect("loads");
     assert_eq!((load.count, load.mean), (2 * 1_024, load.max));
     near(chase(0), load.mean, 0.05, "hardly anybody is in its way");
+    // The one that follows pointers has no pace: it waits for its load, and asks for the next.
+    let slow = &curve.loads[0];
+    let waited = slow.chase_latency_ns.unwrap().count as f64 * chase(0);
+    near(waited * 1e-9, slow.time_s, 0.03, "time");
+}
+
+/// What it asked for while the others still loaded their pages waited behind these.
+#[test]
+fn a_fabric_s_dependent_loads_count_from_the_end_of_the_warm_up() {
+    let traffic = Traffic {
+        size: 4 * MIB,
+        stride: 4 * KIB,
+        chase: 4 * KIB,
+        ..TRAFFIC
+    };
+    let curve = fabric_curve(&[], traffic, &[Ps::from_us(1)], false).expect("nobody stops it");
+    let chase = curve.loads[0].chase_latency_ns.expect("loads");
+    // It meets a request of each of the two others at most.
+    assert!(chase.max < chase.p50 + 3.0 * LINE / 8.0, "{chase:?}");
+    assert_eq!(curve.loads[0].accesses, 2 * 2 * 1_024);
 }
 
 /// Half of what is asked for are writes, as far as draws go, and none with 100 % of reads.

@@ -227,3 +227,30 @@ fn switches_of_a_topology_that_makes_its_own() {
         "topology `ring`: it makes its own; for [[switches]] give topology.kind = \"list\"",
     );
 }
+
+/// Two lines are the least that can be drawn from, and all that is mapped the most.
+#[test]
+fn a_footprint_of_one_line_or_beyond_the_map() {
+    let with = |bytes: &str| spec(&[("requester.footprint", bytes), ("endpoint.count", "1")]);
+    crate::rig::fabric(&with("128B"));
+    for bytes in ["64B", "900TiB"] {
+        let error = refused(&with(bytes)).to_string();
+        assert!(error.contains("requester.footprint is"), "{error}");
+        assert!(error.contains("give it from 128B to that"), "{error}");
+    }
+}
+
+/// Of 16 names all are shown, of more the first 16.
+#[test]
+fn a_message_shows_sixteen_names() {
+    for (count, more) in [(15, false), (16, false), (17, true)] {
+        let mut spec = spec(&[("topology.kind", "star")]);
+        spec.endpoints = vec![group("mem", count)];
+        spec.ranges = vec![range("all", 0, "nowhere")];
+        let error = refused(&spec).to_string();
+        let last = format!("mem{}", count.min(16) - 1);
+        assert!(error.contains(&last), "{error}");
+        assert_eq!(error.contains(", .."), more, "{error}");
+        assert!(!error.contains("mem16"), "{error}");
+    }
+}
