@@ -313,7 +313,8 @@ class Switched:
                 crate = Path(told["manifest_path"]).parent.name
                 self.programs.append((crate, told["target"]["name"], told["executable"]))
 
-    def once(self, crate: str, program: str, more: dict[str, str], seconds: int) -> tuple[int, float]:
+    def once(self, crate: str, program: str, more: dict[str, str],
+             seconds: int) -> tuple[int, float]:
         """A test program's status and its time on a processor, of which it has so many seconds."""
         folder = self.clone / "crates" / crate
         environment = self.environment | more | {"CARGO_MANIFEST_DIR": str(folder)}
