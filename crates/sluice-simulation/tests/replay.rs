@@ -150,6 +150,19 @@ fn a_trace_runs_as_the_program_did() {
             .unwrap()
             .unwrap();
         assert!(due.requests.total > 10_000, "{due:?}");
+        // Where the cores' time went is all of it; five of eight threads have nothing to do.
+        let bound = [
+            due.bound.compute,
+            due.bound.memory,
+            due.bound.switching,
+            due.bound.idle,
+        ]
+        .map(|part| part.expect("it took time"));
+        assert!((bound.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{bound:?}");
+        assert!(
+            bound[3] > 0.1 && bound[0] > 0.0 && bound[1] > 0.0,
+            "{bound:?}"
+        );
         assert_eq!(found.program.threads(), CPUS);
         let program = unnamed();
         assert_eq!(SystemResult { program, ..found }, due, "{name}");
