@@ -307,7 +307,7 @@ fn heat_is_read_from_where_it_was_written_alone() {
 }
 
 /// A program image, and what became of it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Image {
     pid: u64,
     image: u64,
@@ -316,90 +316,85 @@ struct Image {
     replaced: u64,
 }
 
+const MAIN: Image = Image {
+    pid: PID,
+    image: 0,
+    started: 0,
+    forked: 0,
+    replaced: 0,
+};
+const STARTED_ONE: Image = Image { started: 1, ..MAIN };
+const CHILD: Image = Image { pid: 11, ..MAIN };
+const COPY: Image = Image { forked: 1, ..CHILD };
+
+/// What happened, the programs that left no statistics, and the statistics.
+const OUTSIDE: &[(&str, u64, &[Image])] = &[
+    ("nothing was started", 0, &[MAIN]),
+    (
+        "three were started, two came",
+        1,
+        &[
+            Image { started: 3, ..MAIN },
+            CHILD,
+            Image { pid: 12, ..MAIN },
+        ],
+    ),
+    (
+        "a copy is nothing that was started",
+        1,
+        &[STARTED_ONE, COPY],
+    ),
+    (
+        "shared memory is no process",
+        1,
+        &[
+            STARTED_ONE,
+            Image {
+                forked: OF_SHARED_MEMORY,
+                ..CHILD
+            },
+        ],
+    ),
+    (
+        "it became one without statistics",
+        1,
+        &[Image {
+            replaced: 1,
+            ..MAIN
+        }],
+    ),
+    (
+        "a copy became a program, which nobody started otherwise",
+        1,
+        &[
+            STARTED_ONE,
+            Image {
+                replaced: 1,
+                ..COPY
+            },
+            Image { image: 1, ..CHILD },
+        ],
+    ),
+    (
+        "what follows is a copy of a later process with its number",
+        1,
+        &[
+            MAIN,
+            Image {
+                replaced: 1,
+                ..COPY
+            },
+            Image { image: 1, ..COPY },
+        ],
+    ),
+    ("more came than were started", 0, &[MAIN, CHILD]),
+];
+
 #[test]
 fn programs_outside_are_those_that_left_no_statistics() {
-    let main = Image {
-        pid: PID,
-        ..Image::default()
-    };
-    let child = |pid: u64| Image {
-        pid,
-        ..Image::default()
-    };
-    for (what, outside, images) in [
-        ("nothing was started", 0, &[main][..]),
-        (
-            "three were started, two came",
-            1,
-            &[Image { started: 3, ..main }, child(11), child(12)],
-        ),
-        (
-            "a copy is nothing that was started",
-            1,
-            &[
-                Image { started: 1, ..main },
-                Image {
-                    forked: 1,
-                    ..child(11)
-                },
-            ],
-        ),
-        (
-            "shared memory is no process",
-            1,
-            &[
-                Image { started: 1, ..main },
-                Image {
-                    forked: OF_SHARED_MEMORY,
-                    ..child(11)
-                },
-            ],
-        ),
-        (
-            "it became one without statistics",
-            1,
-            &[Image {
-                replaced: 1,
-                ..main
-            }],
-        ),
-        (
-            "a copy became a program, which nobody started otherwise",
-            1,
-            &[
-                Image { started: 1, ..main },
-                Image {
-                    forked: 1,
-                    replaced: 1,
-                    ..child(11)
-                },
-                Image {
-                    image: 1,
-                    ..child(11)
-                },
-            ],
-        ),
-        (
-            "what follows is a copy of a later process with its number",
-            1,
-            &[
-                main,
-                Image {
-                    forked: 1,
-                    replaced: 1,
-                    ..child(11)
-                },
-                Image {
-                    forked: 1,
-                    image: 1,
-                    ..child(11)
-                },
-            ],
-        ),
-        ("more came than were started", 0, &[main, child(11)]),
-    ] {
+    for (what, outside, images) in OUTSIDE {
         let dir = tempfile::tempdir().unwrap();
-        for image in images {
+        for image in *images {
             let block = block(image.pid, image.pid * 10 + image.image);
             block.started.store(image.started, Relaxed);
             block.forked.store(image.forked, Relaxed);
@@ -408,7 +403,7 @@ fn programs_outside_are_those_that_left_no_statistics() {
         }
         let (config, processes) = (config("cylon"), read_processes(dir.path()));
         let run = run(&config, &processes);
-        assert_eq!(run.programs_outside(), outside, "{what}");
-        assert_eq!(run.result().host.programs_outside, outside, "{what}");
+        assert_eq!(run.programs_outside(), *outside, "{what}");
+        assert_eq!(run.result().host.programs_outside, *outside, "{what}");
     }
 }
