@@ -214,6 +214,17 @@ def test_counts_of_claims() -> None:
         "1 of 1 claims match, of these 1 strong; 0 contradict; 0 differ; 0 unchecked")
 
 
+def test_what_claims_nothing_counts_its_checks() -> None:
+    alone = Counts.read([], [MATCH, MATCH, DIFFERS])
+    assert (str(alone), alone.matching) == ("2 of 3 checks hold", "2 of 3 checks")
+    both = Counts.read([(MATCH, "weak")], [MATCH])
+    assert both.matching == "1 of 1" and str(both) == (
+        "1 of 1 claims match, of these 0 strong; 0 contradict; 0 differ; 0 unchecked;"
+        " 1 of 1 checks hold")
+    neither = Counts.read([])
+    assert neither.matching == "0 of 0" and str(neither).startswith("0 of 0 claims match")
+
+
 def published(name: str) -> dict[str, Grid]:
     """What follows from the published numbers alone."""
     experiment = spec.load(ROOT, name)

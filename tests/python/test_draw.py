@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from sluice.report import svg, units
 from sluice.reproduce import draw
 
 
@@ -36,3 +37,31 @@ def test_very_many_places_have_some_of_their_words(count: int, told: int) -> Non
              in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)}
     assert len(shown) == told
     assert all(words[place] == word for place, word in shown.items())
+
+
+@pytest.mark.parametrize(("value", "most", "word"), [
+    (0.0, 1.0, "0"), (0.1 + 0.2, 1.0, "0.3"), (1e-6, 1.0, "0.000001"), (2500.0, 5e4, "2,500"),
+    (99_000.0, 99_000.0, "99,000"), (500.0, 1e5, "500"), (2500.0, 1e5, "2.5 k"),
+    (1e6, 1e6, "1 M"), (-2e6, 2e6, "-2 M"), (1e3, 1e6, "1 k"), (3e9, 5e9, "3 G"),
+    (4e15, 4e15, "4,000 T")])
+def test_a_number_of_an_axis_is_a_plain_one(value: float, most: float, word: str) -> None:
+    assert units.on_axis(value, most) == word
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_no_axis_has_an_exponent(scale: str) -> None:
+    canvas = Figure()
+    axes = canvas.subplots()
+    axes.plot([1, 2e6], [1, 3e7])
+    if scale == "log":
+        draw.log_scale(axes, "x")
+        draw.log_scale(axes, "y")
+    else:
+        svg.numbers(axes.xaxis)
+        svg.numbers(axes.yaxis)
+    canvas.draw_without_rendering()
+    words = [label.get_text() for axis in (axes.xaxis, axes.yaxis)
+             for label in axis.get_ticklabels()]
+    assert not [word for word in words if "e" in word or "10^" in word]
+    assert [word for word in words if word.endswith(" M")]
+    assert axes.yaxis.get_offset_text().get_text() == ""

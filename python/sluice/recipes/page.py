@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from sluice.report import svg
 from sluice.report.template import environment
@@ -37,7 +37,7 @@ def _picture(document: dict[str, Any], name: str, label: str,
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.9g}".replace(",", " ")))
+        svg.numbers(axes.yaxis)
         paint(axes)
         axes.set_xlim(left=0)
         axes.set_xlabel(f"cache, MiB, of a footprint of {document['footprint_mib']} MiB")

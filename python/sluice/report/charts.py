@@ -257,7 +257,7 @@ def _heat(runs: list[Run]) -> list[Chart]:
         if run.heat is None:
             continue
         heat = run.heat
-        whose = f" of {run.label}" if len(runs) > 1 else ""
+        whose = f": {run.label}" if len(runs) > 1 else ""
         mebibytes = heat.rows[1] / MIB
         made.append(Chart(
             f"heat-{index}", f"Where the misses are, over time{whose}",
@@ -270,14 +270,24 @@ def _heat(runs: list[Run]) -> list[Chart]:
     return made
 
 
+_KNOWN, _SAMPLED = "hits the device can know", "sampled"
+_HIT_WORDS = {
+    _SAMPLED: "Sampled: of the distinct pages that the program used within a window, the share that"
+              " was in the cache.",
+    _KNOWN: "Hits the device can know: those among the traps alone; a page that was mapped costs no"
+            " trap, so the true hit ratio is higher.",
+}
+
+
 def _hit_ratio(runs: list[Run]) -> Chart | None:
-    series, dotted, ways = [], [], {}
+    series, dotted, ways, told = [], [], {}, {}
     for index, run in enumerate(runs):
         if run.timeline is None:
             continue
         prefix = f"{run.label}: " if len(runs) > 1 else ""
         name, dash, edges, ratio = _hits_over_time(run.timeline)
         ways[name] = Key(name, None, dash)
+        told[name] = _HIT_WORDS[name]
         series.append(Series(f"{prefix}{name}", index, edges, _close(ratio), step="post",
                              dash=dash))
         bound = requests_without_miss(run)
@@ -290,9 +300,7 @@ def _hit_ratio(runs: list[Run]) -> Chart | None:
         return None
     return Chart(
         "hit-ratio", "Hit ratio over time",
-        "Sampled: of the distinct pages that the program used within a window, the share that was"
-        " in the cache. Hits the device can know: those among the traps alone; a page that was"
-        " mapped costs no trap, so the true hit ratio is higher. Gaps: no trap at all.",
+        f"{' '.join(told.values())} Gaps: no trap at all.",
         "time since the start", "hits ÷ (hits + misses)", "time", "linear",
         _time_range(series), (0.0, 1.0), series + dotted, legend=_run_keys(runs, *ways.values()))
 
@@ -301,13 +309,13 @@ def _hits_over_time(timeline: Timeline) -> tuple[str, str, np.ndarray, np.ndarra
     """Name, dash, bin edges and ratio per bin: by sampling where the run sampled."""
     if timeline.get("sampled_pages")[-1] == 0:
         edges, (soft, misses) = rates(timeline, "soft", "misses")
-        return "hits the device can know", "dashed", edges, _part(soft, soft + misses)
+        return _KNOWN, "dashed", edges, _part(soft, soft + misses)
     edges, (pages, touched, window_ns, mapped, misses) = rates(
         timeline, "sampled_pages", "sampled_touched", "sampled_window_ns", "sampled_mapped",
         "misses", bins=SAMPLED_BINS)
     used = _part(touched, pages) * _part(mapped, pages)
     missed = misses * _part(window_ns, pages) / 1e9 / np.maximum(np.diff(edges), 1e-9)
-    return "sampled", "solid", edges, _part(used, used + missed)
+    return _SAMPLED, "solid", edges, _part(used, used + missed)
 
 
 def _part(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

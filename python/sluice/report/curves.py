@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from sluice.report import svg, units
 from sluice.report.content import Grid, Row
@@ -29,7 +29,8 @@ def render(folders: list[Path], title: str | None) -> str:
                                 lambda figure: _draw(figure, named)))
              for shape in svg.SHAPES]
     caption = "Median latency of dependent loads beside threads that load and store, faster from" \
-        " one point to the next. The larger points are knees: most bandwidth by latency."
+        " one point to the next. The larger points are knees: there bandwidth ÷ latency is" \
+        " greatest."
     return environment().get_template("report/sizes.html").render(
         title=title or "Sluice: bandwidth against latency", style=Markup(asset("report/page.css")),
         sentences=[(label, _of(result), _sentence(result)) for label, result in named],
@@ -63,7 +64,7 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda ns, _: f"{ns:g}"))
+    svg.numbers(axes.yaxis)
     for index, (label, result) in enumerate(named):
         points = [(load.number("bytes_per_s"), load.number("chase_latency_ns", "p50"))
                   for load in result.tables("loads")]
@@ -81,11 +82,15 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
 
 def _grid(label: str, result: Table) -> Grid:
     rows = []
-    for load in result.tables("loads"):
+    loads = result.tables("loads")
+    # Only of a device they are known.
+    misses = ["misses"] if any(load.number("misses") is not None for load in loads) else []
+    for load in loads:
         latency = [units.count(load.number("chase_latency_ns", name))
                    for name in ("p50", "p99")]
         rate = f"{(load.number('bytes_per_s') or 0) / _GB:.3f}"
-        pace = f"{load.number('pace_ns') or 0:g}"
-        rows.append(Row("pace", [pace], [rate, units.count(load.number("misses")), *latency]))
-    heads = ["bandwidth, GB/s", "misses", "latency p50, ns", "latency p99, ns"]
+        counts = [units.count(load.number(name)) for name in misses]
+        pace = f"{load.number('pace_ns') or 0:,.10g}"
+        rows.append(Row("pace", [pace], [rate, *counts, *latency]))
+    heads = ["bandwidth, GB/s", *misses, "latency p50, ns", "latency p99, ns"]
     return Grid("curve", label, "", ["pace, ns"], heads, rows)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from sluice.report import svg, units
 from sluice.report.content import Grid, Row
@@ -17,6 +18,10 @@ from sluice.report.folder import Table, labels_of, read_object
 from sluice.report.template import asset, environment
 
 SIZE_SCHEMA = "sluice.size/1"
+# Width of a number of the x axis with the room beside it.
+_PLACE = 70
+# Marks that are nearer, as a share of the axis, have their words above each other.
+_BESIDE = 0.45
 _BYTES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -29,7 +34,8 @@ def render(folders: list[Path], title: str | None) -> str:
         drawn = [("Hit ratio by size of the cache", _hit_ratios)]
         if any(point.number("run_time_s") is not None for point in result.tables("sizes")):
             drawn.append(("Run time by size of the cache", _run_times))
-        pictures += [(f"{label}: {name}", _caption(result), _drawings(result, name, paint))
+        whose = f"{label}: " if len(results) > 1 else ""
+        pictures += [(f"{whose}{name}", _caption(result), _drawings(result, name, paint))
                      for name, paint in drawn]
     return environment().get_template("report/sizes.html").render(
         title=title or "Sluice: how large a cache", style=Markup(asset("report/page.css")),
@@ -72,18 +78,30 @@ def _caption(result: Table) -> str:
 
 
 def _drawings(result: Table, name: str, paint: Callable[[Axes, Table], None]) -> list[Markup]:
-    def on(figure: Figure) -> None:
+    def on(figure: Figure, places: int) -> None:
         axes = figure.add_subplot()
         axes.grid(visible=True, which="major")
         axes.set_axisbelow(True)
         axes.set_xlabel("size of the cache")
-        axes.set_xlim(0, (result.number("footprint_bytes") or 1) * 1.02)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size(x)))
-        axes.tick_params(axis="x", labelrotation=30)
+        most = (result.number("footprint_bytes") or 1) * 1.02
+        axes.set_xlim(0, most)
+        axes.xaxis.set_major_locator(FixedLocator(_round_sizes(most, places)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size(x) if x else "0"))
+        # The lowest word of the y axis and the first of the x axis share a corner.
+        axes.tick_params(axis="x", pad=9)
         paint(axes, result)
     slug = name.split(" ", maxsplit=1)[0].lower()
-    return [Markup(svg.element(f"{slug}-{shape.name}", name, (shape.width, shape.height), on))
+    return [Markup(svg.element(f"{slug}-{shape.name}", name, (shape.width, shape.height),
+                               partial(on, places=shape.width // _PLACE)))
             for shape in svg.SHAPES]
+
+
+def _round_sizes(most: float, places: int) -> list[int]:
+    """Multiples of a power of two, as sizes of caches are; so many at most, beside nothing."""
+    step = 1
+    while most / step > places:
+        step *= 2
+    return list(range(0, int(most) + 1, step))
 
 
 def _hit_ratios(axes: Axes, result: Table) -> None:
@@ -108,15 +126,24 @@ def _hit_ratios(axes: Axes, result: Table) -> None:
     answer = _answer(result)
     if answer is not None and (needed := answer.number("cache_bytes")) is not None:
         target = units.percent(result.number("target_hit_ratio"))
-        _mark(axes, needed, f"{target}: {size(needed)}", row=1)
-    axes.legend(frameon=False, loc="lower right")
+        is_near = knee is not None and abs(needed - knee) < axes.get_xlim()[1] * _BESIDE
+        _mark(axes, needed, f"{target}: {size(needed)}", row=int(is_near))
+    _legend(axes)
+
+
+def _legend(axes: Axes) -> None:
+    """Above the picture: within it a key would pass for a value."""
+    figure = axes.get_figure()
+    assert figure is not None
+    keys, names = axes.get_legend_handles_labels()
+    figure.legend(keys, names, loc="outside upper center", ncols=len(names), frameon=False)
 
 
 def _mark(axes: Axes, at: float, words: str, row: int = 0) -> None:
     axes.axvline(at, color=svg.INK, linewidth=1, linestyle="--", zorder=1)
     # Above the plot, where no curve runs.
     axes.annotate(words, (at, axes.get_ylim()[1]), xytext=(0, 3 + 14 * row),
-                  textcoords="offset points", ha="center", va="bottom", fontsize=11,
+                  textcoords="offset points", ha="center", va="bottom", fontsize=12,
                   color=svg.INK, annotation_clip=False)
 
 
@@ -126,7 +153,7 @@ def _run_times(axes: Axes, result: Table) -> None:
     known = np.array([pair for pair in pairs if pair[1] is not None], float).reshape(-1, 2)
     axes.set_ylabel("predicted run time")
     axes.set_ylim(0, float(known[:, 1].max()) * 1.1)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.seconds(y) if y else "0"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.short_duration(y * 1e9)))
     axes.plot(known[:, 0], known[:, 1], color=svg.colour(0), marker="o")
 
 

@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 from markupsafe import escape
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -111,7 +112,7 @@ def _image(figure: Figure, axes: Axes, chart: Chart, image: Image) -> None:
     bar = figure.colorbar(drawn, ax=axes, pad=0.02, fraction=0.045)
     bar.outline.set_visible(False)
     bar.ax.minorticks_off()
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
+    numbers(bar.ax.yaxis)
     bar.set_label(image.scale)
 
 
@@ -157,7 +158,7 @@ def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
     elif chart.y_scale == "mebibytes":
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.size(y * (1 << 20))))
     else:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
+        numbers(axes.yaxis)
     low, high = chart.y_range
     # Room above 100 % and below 0 %, so that a line there is seen whole.
     room = (high - low) * 0.02 if chart.y_scale == "linear" else 0
@@ -175,14 +176,7 @@ def _log_ticks(axes: Axes, limits: tuple[float, float], shape: Shape) -> None:
     ticks = [m * 10.0**k for k in range(0, 13, every) for m in steps]
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high * 1.001]))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short_duration(x)))
-
-
-def _short_duration(ns: float) -> str:
-    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)):
-        if ns >= scale * 0.999:
-            return f"{ns / scale:.3g} {unit}"
-    return f"{ns:g} ns"
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.short_duration(x)))
 
 
 def _share_ticks(axes: Axes, limits: tuple[float, float]) -> None:
@@ -194,11 +188,10 @@ def _share_ticks(axes: Axes, limits: tuple[float, float]) -> None:
         FuncFormatter(lambda y, _: f"{y * 100:.10f}".rstrip("0").rstrip(".") + " %"))
 
 
-def _thousands(value: float) -> str:
-    for unit, scale in (("M", 1e6), ("k", 1e3)):
-        if value >= scale:
-            return f"{value / scale:g} {unit}"
-    return f"{value:g}"
+def numbers(axis: Axis) -> None:
+    """Numbers along an axis without an exponent, however large."""
+    axis.set_major_formatter(FuncFormatter(
+        lambda value, _: units.on_axis(value, max(map(abs, axis.get_view_interval())))))
 
 
 def _marks(axes: Axes, chart: Chart) -> None:
@@ -212,7 +205,7 @@ def _marks(axes: Axes, chart: Chart) -> None:
         axes.axvline(x, color=_MUTED, linewidth=1, linestyle=_DASHES["dashed"], zorder=1)
         # Above the plot: no curve can run through the words there.
         axes.annotate(what, (x, top), xytext=(0, 3), textcoords="offset points", ha="center",
-                      va="bottom", fontsize=11, color=INK, annotation_clip=False)
+                      va="bottom", fontsize=12, color=INK, annotation_clip=False)
 
 
 def _inline(document: str, name: str, label: str) -> str:

@@ -18,6 +18,14 @@ def duration(ns: float | None) -> str:
     return f"{significant(ns)} ns"
 
 
+def short_duration(ns: float) -> str:
+    """The same beside an axis: without needless zeros."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= scale * 0.999:
+            return f"{ns / scale:.3g} {unit}"
+    return f"{ns:.3g} ns" if ns else "0"
+
+
 def significant(value: float) -> str:
     """Three significant digits, without an exponent and without needless zeros after 100."""
     if value == 0:
@@ -30,6 +38,20 @@ def significant(value: float) -> str:
 def count(value: float | None) -> str:
     """A whole number with thousands separated."""
     return ABSENT if value is None else f"{value:,.0f}"
+
+
+def on_axis(value: float, most: float) -> str:
+    """A number beside an axis that ends at ``most``: without an exponent, and short. From 100,000
+    on, thousands have a letter (``10 k``, ``1 M``) all along the axis."""
+    for letter, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if most >= 1e5 and abs(value) >= scale:
+            return f"{_plain(value / scale)} {letter}"
+    return _plain(value)
+
+
+def _plain(value: float) -> str:
+    text = f"{value:,.10g}"
+    return f"{value:.12f}".rstrip("0").rstrip(".") if "e-" in text else text
 
 
 def percent(ratio: float | None) -> str:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from sluice.report import svg
 from sluice.reproduce.evaluate import Evaluated
@@ -28,6 +28,8 @@ _WORDS = 50
 _DECADES = 5
 # Bars, or groups of them, that a picture has room for at least.
 _SLOTS = 4
+# To what a picture grows in a wide window.
+_LARGEST = 1.2
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
 
 
@@ -61,7 +63,10 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
                           ncols=_columns(len(entries)), frameon=False, fontsize=11,
                           handlelength=1.6, columnspacing=1.2)
 
-    return svg.element(f"{slug}-plot", figure.title, size, paint)
+    drawn = svg.element(f"{slug}-plot", figure.title, size, paint)
+    # Smaller its words would not be legible, and larger it would not fit a window.
+    bounds = f"min-width:{size[0]}px;max-width:{round(size[0] * _LARGEST)}px"
+    return drawn.replace("<svg ", f'<svg style="{bounds}" ', 1)
 
 
 def _title(one: Evaluated, axis: str) -> str:
@@ -94,13 +99,15 @@ def _scales(axes: Axes, figure: Figure) -> None:
     for name, wanted in (("x", figure.log_x), ("y", figure.log_y)):
         if wanted:
             log_scale(axes, name, _DECADES if figure.panel else None)
+        else:
+            svg.numbers(getattr(axes, f"{name}axis"))
 
 
 def log_scale(axes: Axes, name: str, most: int | None = None) -> None:
     """A logarithmic axis ``x`` or ``y`` with plain numbers, along ``x`` so many at most."""
     getattr(axes, f"set_{name}scale")("log")
     axis = getattr(axes, f"{name}axis")
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    svg.numbers(axis)
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y"
                            else LogLocator(numticks=most))
     axis.set_minor_formatter(NullFormatter())
@@ -256,7 +263,7 @@ def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) ->
         _places(axes, np.arange(len(words)), words)
         return
     axes.set_xticks([place for place, _ in ticks], [word for _, word in ticks], rotation=90,
-                    fontsize=9)
+                    fontsize=11)
     axes.tick_params(axis="x", length=0)
     below = axes.secondary_xaxis(location=-0.26)
     below.set_xticks(range(len(words)), words)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sluice.reproduce import page
-from sluice.reproduce.claims import CONTRADICTS, DIFFERS, MATCH, TREND, UNCHECKED
+from sluice.reproduce.claims import CONTRADICTS, DIFFERS, TREND, UNCHECKED
 from sluice.reproduce.quantity import number
 
 _MOST = 8
@@ -39,8 +39,9 @@ def _row(one: Mapping[str, Any]) -> str:
     told = next((_claim(claim) for claim in one["claims"] if _numbers(claim)), "")
     differ = counts.of[DIFFERS] + counts.of[TREND]
     return _cells([f"{one['experiment']}{quick}", one["title"], one["verdict"],
-                   f"{counts.of[MATCH]} of {counts.all}", str(counts.strong),
-                   str(counts.of[CONTRADICTS]), str(differ), str(counts.of[UNCHECKED]), told])
+                   counts.matching, *(str(number) if counts.all else "–" for number in (
+                       counts.strong, counts.of[CONTRADICTS], differ, counts.of[UNCHECKED])),
+                   told])
 
 
 def _cells(cells: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ def render(one: Evaluated, version: str) -> str:
         style=style(), one=one, experiment=one.experiment, words=words, version=version,
         unchecked=[judged for judged in one.judged
                    if judged.outcome == UNCHECKED and judged.claim.needs],
-        counts=Counts.read((judged.outcome, words.power(judged)) for judged in one.judged),
+        counts=counted([one]),
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
                  for index, figure in enumerate(one.experiment.figures, start=1)],
@@ -40,9 +40,17 @@ def render_index(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[
 
 
 def counts(results: Sequence[Mapping[str, Any]]) -> Counts:
-    """How the claims of results came out."""
-    return Counts.read((claim["outcome"], (claim["power"] or {}).get("word"))
-                       for one in results for claim in one["claims"])
+    """How the claims and checks of results came out."""
+    return Counts.read(((claim["outcome"], (claim["power"] or {}).get("word"))
+                        for one in results for claim in one["claims"]),
+                       (check["outcome"] for one in results for check in one["consistency"]))
+
+
+def counted(every: Sequence[Evaluated]) -> Counts:
+    """The same of what was evaluated."""
+    return Counts.read(((judged.outcome, words.power(judged))
+                        for one in every for judged in one.judged),
+                       (judged.outcome for one in every for judged in one.consistency))
 
 
 def _figure(one: Evaluated, figure: Figure, slug: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from sluice.reproduce.progress import Progress
 from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment, in_order
-from sluice.reproduce.verdict import Counts
 
 
 class Session:
@@ -94,10 +93,11 @@ class Session:
         lines = []
         for one in self._done:
             quick = " (quick)" if one.experiment.quick else ""
-            lines += [f"{one.experiment.name}: {one.experiment.title}{quick}", ""]
-            lines += _rows("claim", "published", one.judged)
-            if one.consistency:
-                lines += ["", *_rows("consistency", "expected", one.consistency)]
+            lines.append(f"{one.experiment.name}: {one.experiment.title}{quick}")
+            for head, other, judged in (("claim", "published", one.judged),
+                                        ("check", "expected", one.consistency)):
+                if judged:
+                    lines += ["", *_rows(head, other, judged)]
             for judged in one.judged:
                 if judged.outcome == CONTRADICTS:
                     lines += ["", f"  ! {judged.claim.says}"]
@@ -105,10 +105,9 @@ class Session:
                               for says, value, unit in judged.reasons]
             lines += ["", f"  {words.MARKS[one.verdict]} {one.verdict}:"
                           f" {words.MEANINGS[one.verdict]}", ""]
-        counts = Counts.read((judged.outcome, words.power(judged))
-                             for one in self._done for judged in one.judged)
         lines += [f"{name}: failed: {problem}" for name, problem in self.failures]
-        return "\n".join([*lines, str(counts), f"pages: {self._out / 'index.html'}"])
+        lines += [str(page.counted(self._done)), f"pages: {self._out / 'index.html'}"]
+        return "\n".join(lines)
 
 
 def listed(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]]

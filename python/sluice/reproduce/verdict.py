@@ -34,25 +34,40 @@ def verdict(judged: Sequence[Judged], checks: Sequence[Judged] = ()) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims came out how."""
+    """How many claims came out how, and how many checks of ours against ours."""
 
     of: Counter[str]
     strong: int
     """Of those that match, those that would not match by chance."""
+    checks: Counter[str]
 
     @classmethod
-    def read(cls, told: Iterable[tuple[str, str | None]]) -> Counts:
-        """From the outcome and power of each."""
+    def read(cls, told: Iterable[tuple[str, str | None]], checks: Iterable[str] = ()) -> Counts:
+        """From the outcome and power of each claim, and the outcome of each check."""
         pairs = list(told)
         return cls(Counter(outcome for outcome, _ in pairs),
-                   sum(outcome == MATCH and power == STRONG for outcome, power in pairs))
+                   sum(outcome == MATCH and power == STRONG for outcome, power in pairs),
+                   Counter(checks))
 
     @property
     def all(self) -> int:
         """All claims."""
         return sum(self.of.values())
 
+    @property
+    def matching(self) -> str:
+        """How many claims match; of what claims nothing, how many checks hold."""
+        if not self.all and self.checks:
+            return f"{self.checks[MATCH]} of {self.checks.total()} checks"
+        return f"{self.of[MATCH]} of {self.all}"
+
     def __str__(self) -> str:
+        checks = f"{self.checks[MATCH]} of {self.checks.total()} checks hold"
+        if not self.checks:
+            return self._claims()
+        return f"{self._claims()}; {checks}" if self.all else checks
+
+    def _claims(self) -> str:
         direction = f"{self.of[TREND]} only in direction; " if self.of[TREND] else ""
         return (f"{self.of[MATCH]} of {self.all} claims match, of these {self.strong} strong;"
                 f" {direction}{self.of[CONTRADICTS]} contradict; {self.of[DIFFERS]} differ;"

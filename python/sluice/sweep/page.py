@@ -79,7 +79,7 @@ def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
             on_right = x > (min(xs) + max(xs)) / 2
             axes.annotate(label, (x, y), xytext=(-6 if on_right else 6, -6 if on_right else 6),
                           textcoords="offset points", ha="right" if on_right else "left",
-                          va="top" if on_right else "bottom", fontsize=10, color=svg.INK)
+                          va="top" if on_right else "bottom", fontsize=11, color=svg.INK)
         for name, measure, values in (("x", asked.x, [point.x for point in best.points]),
                                       ("y", asked.y, [point.y for point in best.points])):
             getattr(axes, f"set_{name}label")(_COST if measure == "cost" else labels.of_measure(

@@ -11,7 +11,16 @@ use sluice_model::{DeviceConfig, DeviceKind};
 use sluice_results::{FilesResult, to_json, write_config};
 use sluice_simulation::FilesPlan;
 use sluice_units::{Bytes, Ps, round_bytes};
+use std::fmt::Display;
 use std::process::ExitCode;
+
+// Defaults of options that only some ways use. Clap knows none: whether they are given decides.
+const HOST_CACHE: Bytes = Bytes::from_mib(48);
+const READAHEAD: Bytes = Bytes::from_kib(128);
+const MINOR_FAULT: Ps = Ps::from_ns(500);
+const LOOKUP: Ps = Ps::from_us(1);
+const COPY: Ps = Ps::from_ns(400);
+const DEPTH: u32 = 16;
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,11 +60,20 @@ pub struct FilesArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: u64,
-    /// Through block-cache: bytes of the cache in host memory [default: 48MiB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        help = defaulting("Through block-cache: bytes of the cache in host memory", HOST_CACHE)
+    )]
     pub host_cache: Option<Bytes>,
-    /// Through mmap and read: the most bytes that are read ahead; 0B: none [default: 128KiB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        help = defaulting(
+            "Through mmap and read: the most bytes that are read ahead; 0B: none",
+            READAHEAD
+        )
+    )]
     pub readahead: Option<Bytes>,
     /// Through mmap and read: what the program says of its order [default: normal]
     #[arg(long, value_enum)]
@@ -63,20 +81,36 @@ pub struct FilesArgs {
     /// Software of a request, or of a fault that has to read
     #[arg(long, value_name = "TIME", default_value = "5us")]
     pub request: Ps,
-    /// Through mmap: a fault on a page that the page cache has [default: 500ns]
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help = defaulting("Through mmap: a fault on a page that the page cache has", MINOR_FAULT)
+    )]
     pub minor_fault: Option<Ps>,
-    /// Through block-cache: looking up a page [default: 1us]
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help = defaulting("Through block-cache: looking up a page", LOOKUP)
+    )]
     pub lookup: Option<Ps>,
     /// From one thread to another on a core
     #[arg(long, value_name = "TIME", default_value = "2us")]
     pub switch: Ps,
-    /// Through mmap, read and block-cache: a page of host memory read or copied [default: 400ns]
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help = defaulting(
+            "Through mmap, read and block-cache: a page of host memory read or copied",
+            COPY
+        )
+    )]
     pub copy: Option<Ps>,
-    /// Through file: lines that a core has under way when it copies [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=4096),
+        help = defaulting("Through file: lines that a core has under way when it copies", DEPTH)
+    )]
     pub depth: Option<u32>,
     #[command(flatten)]
     pub result: ResultArgs,
@@ -104,6 +138,11 @@ pub enum AdviceArg {
     Sequential,
     /// It reads at random (MADV_RANDOM, POSIX_FADV_RANDOM)
     Random,
+}
+
+/// What an option is for, and the value that it has if it is not given.
+fn defaulting(meaning: &str, value: impl Display) -> String {
+    format!("{meaning} [default: {value}]")
 }
 
 /// Simulates and prints.
@@ -189,7 +228,7 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         cores: args.cores.unwrap_or(args.threads),
         passes: args.passes,
         host: host_costs(args),
-        cache: args.host_cache.map_or(48 << 20, |bytes| bytes.0),
+        cache: args.host_cache.unwrap_or(HOST_CACHE).0,
         seed: args.device.seed,
     })
 }
@@ -198,12 +237,12 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
 fn host_costs(args: &FilesArgs) -> HostCosts {
     HostCosts {
         request: args.request,
-        minor_fault: args.minor_fault.unwrap_or(Ps::from_ns(500)),
-        lookup: args.lookup.unwrap_or(Ps::from_us(1)),
+        minor_fault: args.minor_fault.unwrap_or(MINOR_FAULT),
+        lookup: args.lookup.unwrap_or(LOOKUP),
         switch: args.switch,
-        copy: args.copy.unwrap_or(Ps::from_ns(400)),
-        depth: args.depth.unwrap_or(16),
-        readahead: args.readahead.map_or(128 << 10, |bytes| bytes.0),
+        copy: args.copy.unwrap_or(COPY),
+        depth: args.depth.unwrap_or(DEPTH),
+        readahead: args.readahead.unwrap_or(READAHEAD).0,
         advice: match args.advice {
             None | Some(AdviceArg::Normal) => Advice::Normal,
             Some(AdviceArg::Sequential) => Advice::Sequential,
