@@ -17,7 +17,8 @@ import matplotlib
 matplotlib.use("svg")
 matplotlib.rcParams |= {"svg.hashsalt": "sluice", "svg.fonttype": "none"}
 from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.ticker import NullFormatter  # noqa: E402
+from matplotlib.ticker import LogLocator, NullFormatter  # noqa: E402
+from sluice.report.svg import numbers  # noqa: E402
 
 ROUNDS = 3
 
@@ -73,6 +74,11 @@ def draw(rows: list[tuple[str, int, int, float]], path: Path) -> None:
         line = [(value, ns) for varied, value, _, ns in rows if varied == name]
         axis.plot(*zip(*line, strict=True), marker="o")
         axis.set(xscale="log", xlabel=f"number of {name}")
+        # Two labels at least, and so few that each has its room.
+        values = [value for value, _ in line]
+        is_short = max(values) / min(values) < 100
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_short else (1,)))
+        numbers(axis.xaxis)
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
     axes[0].set(ylabel="time of an event, ns", ylim=(0, None))

@@ -32,7 +32,7 @@ WRITTEN = {
 }
 # Pages with a table that `sluice reproduce` writes, and the lines of it. The rest is by hand.
 RESULTS = re.compile(r"docs/(cmm-h|cxl-ssd-sim|cylon|esf|skybyte)-results\.md")
-WRITTEN_LINE = re.compile(r"^(\||# Results$|Written by `sluice reproduce`"
+WRITTEN_LINE = re.compile(r"^(\||# Results(: .*)?$|Written by `sluice reproduce`"
                           r"|\d+ of \d+ (claims match|checks hold))")
 END = re.compile(r"(?<=[.!?])[\")*`]*\s+(?=[\[(*`\"]*[A-Z0-9`])")
 

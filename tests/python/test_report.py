@@ -260,7 +260,8 @@ BREAK = {
     "a large count": (lambda f: cell(f, "latency.csv", "1,1e300,0"), "latency.csv:2"),
     "deep": (lambda f: (f / "stats.json").write_text("[" * 100_000), "not valid JSON"),
     "schema": (lambda f: edit(f, schema="sluice.run/9"), 'expected "sluice.run/1"'),
-    "no schema": (lambda f: edit(f, schema=None), "schema is null"),
+    "no schema": (lambda f: edit(f, schema=None), 'schema is null, expected "sluice.run/1" or'
+                  ' "sluice.size/1" or "sluice.curve/1"'),
     "a word for a number": (lambda f: edit(f, traps="many"), 'traps is "many", expected a whole'),
     "no count of traps": (lambda f: edit(f, traps=...), "stats.json: the result lacks traps"),
     "a list for a table": (lambda f: edit(f, cache=[1]), "cache is [1], expected an object"),

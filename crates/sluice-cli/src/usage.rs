@@ -64,6 +64,13 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
         ErrorKind::InvalidSubcommand => {
             format!("{told}; expected one of {}", place.choices.join(", "))
         }
+        ErrorKind::MissingSubcommand => {
+            let (head, _) = told.split_once("; [").unwrap_or((told, ""));
+            format!("{head}; expected one of {}", place.choices.join(", "))
+        }
+        ErrorKind::UnknownArgument if is_negative(told) => {
+            format!("{told}; numbers are not negative here; {help}")
+        }
         // Such as `sluice ctl 1 pni`: a word where a command was expected.
         ErrorKind::UnknownArgument if !told.contains("'-") && !place.choices.is_empty() => {
             format!("{told}; expected one of {}", place.choices.join(", "))
@@ -77,6 +84,12 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
             .replacen(']', "", 1),
         _ => told.to_owned(),
     }
+}
+
+/// Whether the word that was not expected is a number below nothing, which passes for an option.
+fn is_negative(told: &str) -> bool {
+    let (_, word) = told.split_once("argument '-").unwrap_or_default();
+    word.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// What clap and Rust say of values that they read themselves.

@@ -60,7 +60,96 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "store check notes.txt",
-        "notes.txt: not a store of Sluice: it does not begin as one; give a store, ",
+        "notes.txt: not a store of Sluice: it does not begin as one; give the file or block device \
+         that `sluice run --store file:STORE` kept a persistent device in",
+    ),
+    (
+        "store check full",
+        "full: it is a folder; give the file or block device that `sluice run --store file:STORE` \
+         kept a persistent device in",
+    ),
+    (
+        "store check nosuch",
+        "nosuch: opening the store: No such file or directory (os error 2)",
+    ),
+    (
+        "ctl 1",
+        "'sluice ctl' requires a subcommand but one was not provided; expected one of pin, unpin, ",
+    ),
+    (
+        "ctl 1 powercut --energy -1",
+        "unexpected argument '-1' found; numbers are not negative here; see `sluice ctl --help`",
+    ),
+    (
+        "ctl 1 powercut --pages x",
+        "invalid value 'x' for '--pages <N>': expected a whole number",
+    ),
+    ("ctl 0 stats", "no process 0"),
+    (
+        "fabric run esf --seed -1",
+        "unexpected argument '-1' found; numbers are not negative here; see \
+         `sluice fabric run --help`",
+    ),
+    (
+        "fabric run esf --set topology=star",
+        "unknown key `topology`: valid keys are topology.kind, ",
+    ),
+    (
+        "fabric run esf --set link.duplex=both",
+        "bad value for `link.duplex`: \"both\"; expected one of full, half",
+    ),
+    (
+        "fabric check esff.toml",
+        "cannot read fabric file `esff.toml`: No such file or directory (os error 2)",
+    ),
+    (
+        "device check typo.toml",
+        "typo.toml:3:1: unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys are ",
+    ),
+    (
+        "device check baseless.toml",
+        "baseless.toml:2:1: `device.capacity` is missing: state it (a size in B, ",
+    ),
+    (
+        "top --interval 1ms",
+        "bad value for --interval: \"1ms\"; expected 10ms or more",
+    ),
+    (
+        "trace convert x.csv out.bin",
+        "out.bin: the name does not show the format; give --to: sluice (.trace, ",
+    ),
+    (
+        "trace stats x.csv",
+        "unrecognized subcommand 'stats'; expected one of record, info, dump, convert",
+    ),
+    (
+        "curve --on live --ahead 64KiB",
+        "--ahead: only --on simulated has helpers",
+    ),
+    (
+        "curve --fabric esf --depth 3",
+        "--depth: the requesters of a fabric have requester.depth; change it by --set",
+    ),
+    (
+        "curve --reads 120",
+        "invalid value '120' for '--reads <PERCENT>': expected a whole number from 0 to 100",
+    ),
+    (
+        "completions csh",
+        "invalid value 'csh' for '<SHELL>': expected one of bash, elvish, fish, powershell, zsh; \
+         tip: a similar value exists: 'zsh'",
+    ),
+    (
+        "files --through block-cache --host-cache 0B",
+        "bad value for --host-cache: \"0B\"; expected a positive multiple of a page, 4KiB",
+    ),
+    (
+        "files --through read --readahead 1B",
+        "bad value for --readahead: \"1B\"; expected 0B, or a multiple of a page, 4KiB",
+    ),
+    (
+        "files --through read --device cxl-dram",
+        "--device cxl-dram: it is a memory expander, and no SSD; choose one with flash",
     ),
     (
         "run --device zylon -- ls",
@@ -330,6 +419,11 @@ fn each_is_told_in_one_line() {
     write("x.csv", "time,op,addr,size\n1,R,0,64\n");
     write("notes.txt", "hello\n");
     write("full/stats.json", "{}\n");
+    write(
+        "typo.toml",
+        "base = \"cxl-ssd\"\n[cache]\ncapactiy = \"1MiB\"\n",
+    );
+    write("baseless.toml", "[cache]\ncapacity = \"1MiB\"\n");
     assert!(MISTAKES.len() >= 30);
     let failed: Vec<String> = MISTAKES
         .iter()

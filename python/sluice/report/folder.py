@@ -26,6 +26,8 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "sluice.curve/1": (SCHEMAS["curve"],),
     "sluice.size/1": (SCHEMAS["size"],),
 }
+# What a report draws besides runs.
+_DRAWN = ("sluice.size/1", "sluice.curve/1")
 _WORKLOADS = {kind.__name__.removeprefix("Workload").lower(): kind
               for kind in _KINDS[PROGRAM_SCHEMA]}
 # No run counts so far. Larger numbers are damage, and some cannot be computed with.
@@ -292,7 +294,10 @@ def read_object(path: Path, schema: str) -> Table:
         raise RunFolderError(f"{path} holds no JSON object")
     found = value.get("schema")
     if found != schema:
-        raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected \"{schema}\"")
+        # A run is what a report expects unless it knows better.
+        drawn = [schema, *(name for name in _DRAWN if schema == RUN_SCHEMA)]
+        expected = " or ".join(f'"{name}"' for name in drawn)
+        raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected {expected}")
     kinds = _KINDS.get(schema, ())
     if kinds:
         _check(path, value, kinds)

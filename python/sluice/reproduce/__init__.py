@@ -83,9 +83,12 @@ def _chosen(names: list[str], wanted: Sequence[str], root: Path) -> list[str]:
     for what in wanted:
         of = {name for name in names if name == what or name.startswith(f"{what.rstrip('/')}/")}
         if not of:
+            paper = what.split("/")[0]
+            of_paper = [name for name in names if name.startswith(f"{paper}/")]
             papers = sorted({name.split("/")[0] for name in names})
-            raise ExperimentError(f"no experiment {what!r} in {root}; there are papers"
-                                  f" {', '.join(papers)}, and `sluice reproduce --list` lists all")
+            known = f"{paper} has {', '.join(of_paper)}" if of_paper else \
+                f"there are papers {', '.join(papers)}, and `sluice reproduce --list` lists all"
+            raise ExperimentError(f"no experiment {what!r} in {root}; {known}")
         found |= of
     return [name for name in names if name in found or not wanted]
 

@@ -28,6 +28,8 @@ _WORDS = 50
 _DECADES = 5
 # Bars, or groups of them, that a picture has room for at least.
 _SLOTS = 4
+# Letters of a panel's title, at most.
+_TITLE = 34
 # To what a picture grows in a wide window.
 _LARGEST = 1.2
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
@@ -44,22 +46,25 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
         grid = canvas.subplots(rows, columns, squeeze=False, sharey=len(panels) > 1)
         for axes in grid.flat[len(panels):]:
             axes.set_axis_off()
+        if rows > 1:
+            # Else the title of a panel would belong to the axis above it.
+            canvas.set_layout_engine("constrained", h_pad=8 / 72)
+        names = _panel_titles(one, figure, panels)
         entries: dict[str, Any] = {}
         for index, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             axes.grid(visible=True, axis="y" if figure.kind in ("bars", "stacked") else "both")
             axes.set_axisbelow(True)
             _scales(axes, figure)
             entries |= _PAINTERS[figure.kind](axes, one, figure, panel)
-            label = panel.get(figure.panel, "")
-            titles = one.experiment.titles(figure.panel)
-            axes.set_title(titles.get(label, label), fontsize=12)
+            axes.set_title(names[index], fontsize=12)
             axes.set_xlabel(figure.x_label or _title(one, figure.x))
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
         if figure.kind == "lines" and not figure.log_y:
             # Panels share the axis: only with all of them drawn are its ends known.
             _from_nothing([*grid.flat])
         if len(entries) > 1:
-            canvas.legend(entries.values(), entries.keys(), loc="outside upper center",
+            # On the left: on a phone the right of a picture is not in view.
+            canvas.legend(entries.values(), entries.keys(), loc="outside upper left",
                           ncols=_columns(len(entries)), frameon=False, fontsize=11,
                           handlelength=1.6, columnspacing=1.2)
 
@@ -71,6 +76,16 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
 
 def _title(one: Evaluated, axis: str) -> str:
     return next((known.title for known in one.experiment.axes if known.name == axis), "")
+
+
+def _panel_titles(one: Evaluated, figure: Figure, panels: Sequence[dict[str, str]]) -> list[str]:
+    """The label of each panel, and what it is of where there is room for that."""
+    titles, of = one.experiment.titles(figure.panel), _title(one, figure.panel)
+    labels = [titles.get(panel.get(figure.panel, ""), panel.get(figure.panel, ""))
+              for panel in panels]
+    whole = [f"{of}: {label}" for label in labels]
+    has_room = bool(of) and max(map(len, whole)) <= _TITLE
+    return whole if has_room else labels
 
 
 def _from_nothing(panels: Sequence[Axes]) -> None:

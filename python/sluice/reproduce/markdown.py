@@ -16,7 +16,7 @@ def render(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, s
            version: str) -> str:
     """One row for each experiment. The same results give the same bytes."""
     lines = [
-        "# Results",
+        f"# {_title(results)}",
         "",
         f"Written by `sluice reproduce` ({version}) as `results.md` of its folder: the verdict of"
         " each experiment, how many of its claims match, how many of these strongly, how many"
@@ -31,6 +31,11 @@ def render(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, s
     ]
     failed = [_cells([name, problem, "failed", *[""] * 6]) for name, problem in failures]
     return "\n".join([*lines, *map(_row, results), *failed]) + "\n"
+
+
+def _title(results: Sequence[Mapping[str, Any]]) -> str:
+    papers = {one["paper"] for one in results}
+    return f"Results: {papers.pop()}" if len(papers) == 1 else "Results"
 
 
 def _row(one: Mapping[str, Any]) -> str:

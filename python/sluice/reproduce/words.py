@@ -29,7 +29,7 @@ MEANINGS = {
     CONTRADICTS: "what was published cannot follow from the published set-up, by what is measured"
                  " with it; every other claim holds",
     UNCHECKED: "this host cannot show what the claims are about",
-    CONSISTENT: "no claim of the paper; every check of ours against ours holds",
+    CONSISTENT: "no claim of a paper; every check of ours against ours holds",
 }
 POWERS = {
     STRONG: "by chance it would not hold: under 10 % of the permutations of labels fulfil it, and"

@@ -196,6 +196,7 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         return Err(Error::value("--io", args.io, &expected));
     }
     only_what_is_used(args)?;
+    whole_pages(args, page)?;
     if args.size.0 == 0 || !args.size.0.is_multiple_of(io) {
         let expected = format!("expected a positive multiple of --io, {}", args.io);
         return Err(Error::value("--size", args.size, &expected));
@@ -231,6 +232,22 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         cache: args.host_cache.unwrap_or(HOST_CACHE).0,
         seed: args.device.seed,
     })
+}
+
+/// Caches and readahead are of whole pages.
+fn whole_pages(args: &FilesArgs, page: u64) -> Result<(), Error> {
+    let is_whole = |size: Bytes| size.0.is_multiple_of(page);
+    match (args.host_cache, args.readahead) {
+        (Some(size), _) if size.0 == 0 || !is_whole(size) => {
+            let expected = format!("expected a positive multiple of a page, {}", Bytes(page));
+            Err(Error::value("--host-cache", size, &expected))
+        }
+        (_, Some(size)) if !is_whole(size) => {
+            let expected = format!("expected 0B, or a multiple of a page, {}", Bytes(page));
+            Err(Error::value("--readahead", size, &expected))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the host takes: as given, or else as assumed.

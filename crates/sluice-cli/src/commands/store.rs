@@ -11,6 +11,9 @@ use std::process::ExitCode;
 
 /// Version of the fields.
 const SCHEMA: &str = "sluice.store-check/1";
+/// What can be checked.
+const STORE: &str = "give the file or block device that `sluice run --store file:STORE` kept a \
+                     persistent device in";
 /// Damaged pages of which a line is printed.
 const SHOWN: usize = 20;
 
@@ -37,7 +40,16 @@ pub struct CheckArgs {
 
 pub fn run(command: &StoreCommand) -> Result<ExitCode, Error> {
     let StoreCommand::Check(args) = command;
-    let why_not = |why: sluice_store::Error| Error::unfit(args.path.display(), why);
+    let why_not = |why: sluice_store::Error| match why {
+        sluice_store::Error::NoStore if args.path.is_dir() => {
+            Error::unfit(args.path.display(), format!("it is a folder; {STORE}"))
+        }
+        sluice_store::Error::NoStore => {
+            let why = format!("not a store of Sluice: it does not begin as one; {STORE}");
+            Error::unfit(args.path.display(), why)
+        }
+        why => Error::unfit(args.path.display(), why),
+    };
     let file = open_to_look(&args.path).map_err(why_not)?;
     let found = check(&file);
     let is_whole = found.as_ref().is_ok_and(|report| report.damaged == 0);

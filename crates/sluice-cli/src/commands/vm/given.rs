@@ -40,7 +40,18 @@ const REFUSED: [(&str, &str); 10] = [
     ),
 ];
 
+const NOTHING: &str = "nothing to boot; give --demo, or QEMU's own arguments after `--`, such as \
+                       -drive file=disk.qcow2,if=virtio";
+
 impl Given {
+    /// Refuses a machine that has nothing to start from: it would wait for ever.
+    pub fn check_boots(&self) -> Result<(), Error> {
+        match self.rest.is_empty() {
+            true => Err(Error::unfit("vm", NOTHING)),
+            false => Ok(()),
+        }
+    }
+
     /// Takes the arguments apart.
     pub fn parse(args: &[String]) -> Result<Given, Error> {
         let mut given = Given {

@@ -55,6 +55,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
         outln!("{}", shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
+    given.check_boots()?;
     let terminal = Terminal::keep();
     let about = vm.about();
     let ready = vm.live.prepare()?;

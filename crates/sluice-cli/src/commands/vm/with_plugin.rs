@@ -58,6 +58,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         outln!("{}", super::shown(&command))?;
         return Ok(ExitCode::SUCCESS);
     }
+    given.check_boots()?;
     let arguments: Vec<OsString> = command[1..].iter().map(OsString::from).collect();
     if let Some(file) = &args.record {
         let recording = Recording {
