@@ -18,6 +18,7 @@ matplotlib.use("svg")
 matplotlib.rcParams |= {"svg.hashsalt": "sluice", "svg.fonttype": "none"}
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter  # noqa: E402
+
 from sluice.report.svg import numbers  # noqa: E402
 
 ROUNDS = 3

@@ -15,7 +15,7 @@ from matplotlib.image import imread
 
 from sluice.report import write_report
 
-WIDTHS = {"wide": 1280, "phone": 390}
+WIDTHS = {"wide": 1280, "tablet": 820, "phone": 390}
 
 # Every text and figure that should be seen: its box and, inside a figure, the figure's box.
 BOXES = """[...document.querySelectorAll('svg, svg text, h1, h2, dt, dd, th, td, figcaption, li')]
@@ -84,7 +84,7 @@ def test_everything_is_seen_and_legible(
         left, top, right, bottom = one["box"]
         assert right - left > 0 and bottom - top > 0, f"not seen: {one}"
         if one["tag"] == "text":
-            assert one["size"] >= 9.5, f"too small: {one}"
+            assert one["size"] >= 11, f"too small: {one}"
             outer = one["outer"]
             assert left >= outer[0] - 1 and right <= outer[2] + 1, f"cut off: {one}"
             assert top >= outer[1] - 1 and bottom <= outer[3] + 1, f"cut off: {one}"

@@ -450,7 +450,7 @@ def test_every_experiment_can_be_read() -> None:
             assert (one.claims or one.consistency) and one.figures, name
 
 
-def test_table_3_of_esf(tmp_path: Path) -> None:
+def test_table_3_of_esf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lab = Lab(tmp_path)
     lab.root, lab.sluice = ROOT / "experiments", SLUICE
     figure = "esf/table3"
@@ -460,6 +460,12 @@ def test_table_3_of_esf(tmp_path: Path) -> None:
     assert_valid(result, json.loads(SCHEMA.read_text()))
     page = (lab.out / figure / "index.html").read_text()
     assert "<svg" in page and "<code>sluice reproduce" in page and "`" not in page
+    # It claims nothing, which is not that nothing of none matches.
+    told = capsys.readouterr().out
+    for text in (page, told, (lab.out / "index.html").read_text(),
+                 (lab.out / "results.md").read_text()):
+        assert "2 of 2 checks" in text and "0 of 0" not in text
+    assert "claim  " not in told
 
 
 def test_table_3_of_cylon(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Can a person read the page of an experiment, on a screen and on a phone? Measured in Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser
+from experiments import EXPERIMENT, Lab
+
+WIDTHS = {"wide": 1280, "tablet": 820, "phone": 390}
+LEGIBLE = 11.0
+# A figure with panels, and one whose axis goes up to millions.
+MORE = """
+[[figures]]
+kind = "bars"
+title = "Time by load"
+x = "load"
+panel = "system"
+y_label = "time, s"
+ours = "time"
+
+[[figures]]
+kind = "lines"
+title = "Time of a million"
+x = "load"
+series = "system"
+y_label = "time, s"
+log_y = true
+ours = "time * 1000000"
+"""
+WORDS = """[...document.querySelectorAll('svg text')].filter(e => e.textContent.trim()).map(e => {
+  const s = e.closest('svg'), b = e.getBoundingClientRect(), o = s.getBoundingClientRect();
+  return {text: e.textContent.trim(), figure: s.ariaLabel,
+    box: [b.left, b.top, b.right, b.bottom], outer: [o.left, o.top, o.right, o.bottom],
+    size: parseFloat(getComputedStyle(e).fontSize) * o.width / s.viewBox.baseVal.width}})"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lab = Lab(tmp_path_factory.mktemp("lab"), EXPERIMENT + MORE)
+    assert lab.run() == 0
+    return lab.out / "test" / "fig1" / "index.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())
+def test_words_of_pictures_are_legible_whole_and_apart(
+        browser: Browser, page: Path, width: int) -> None:
+    browser.open(page, width, 900)
+    assert browser.messages == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    words: list[dict[str, Any]] = browser.evaluate(WORDS)
+    assert len({word["figure"] for word in words}) == 3
+    for index, word in enumerate(words):
+        left, top, right, bottom = word["box"]
+        outer = word["outer"]
+        assert word["size"] >= LEGIBLE, word
+        assert outer[0] - 1 <= left and right <= outer[2] + 1, f"cut off: {word}"
+        assert outer[1] - 1 <= top and bottom <= outer[3] + 1, f"cut off: {word}"
+        for other in words[index + 1:]:
+            across = min(right, other["box"][2]) - max(left, other["box"][0])
+            down = min(bottom, other["box"][3]) - max(top, other["box"][1])
+            assert min(across, down) <= 2, f"{word} over {other}"
+
+
+def test_a_phone_shows_what_the_colours_are(browser: Browser, page: Path) -> None:
+    """A picture is wider than a phone: its key is at the end that is in view."""
+    browser.open(page, WIDTHS["phone"], 900)
+    keys = [word for word in browser.evaluate(WORDS)
+            if word["figure"] == "Time of a million" and word["text"] in ("slow", "Fast")]
+    assert len(keys) == 2 and all(word["box"][2] <= WIDTHS["phone"] for word in keys)
+
+
+def test_an_axis_of_millions_has_no_exponent(browser: Browser, page: Path) -> None:
+    browser.open(page, WIDTHS["wide"], 900)
+    words = [word["text"] for word in browser.evaluate(WORDS)
+             if word["figure"] == "Time of a million"]
+    assert "100 M" in words and not [word for word in words if "e+" in word or word == "10"]
+
+
+def test_a_panel_says_what_its_label_is_of(browser: Browser, page: Path) -> None:
+    browser.open(page, WIDTHS["wide"], 900)
+    words = [word["text"] for word in browser.evaluate(WORDS)]
+    assert "system: slow" in words and "system: Fast" in words
