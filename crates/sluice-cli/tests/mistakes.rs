@@ -108,7 +108,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "device check baseless.toml",
-        "baseless.toml:2:1: `device.capacity` is missing: state it (a size in B, ",
+        "baseless.toml:3:1: `device.capacity` is missing: state it (a size in B, ",
     ),
     (
         "top --interval 1ms",

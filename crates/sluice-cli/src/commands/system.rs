@@ -59,7 +59,7 @@ pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
             let checked = describe_system(system)?.given.scaled(*scale)?;
             let CheckedSystem { device, host, .. } = checked.check(ANY_SEED)?;
             outln!(
-                "{system}: well, {} cores, {} threads, a device of {}",
+                "{system}: valid: {} cores, {} threads, a device of {}",
                 host.cpu.cores,
                 host.threads,
                 device.capacity()

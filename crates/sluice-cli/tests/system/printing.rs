@@ -114,6 +114,6 @@ fn systems_are_listed_shown_and_checked() {
     assert_eq!(value(&shown, "cache.capacity"), "64MiB");
     assert_eq!(
         run(&["check", "skybyte-full", "--scale", "8"]),
-        "skybyte-full: well, 8 cores, 24 threads, a device of 12GiB\n"
+        "skybyte-full: valid: 8 cores, 24 threads, a device of 12GiB\n"
     );
 }

@@ -20,7 +20,7 @@ pub fn run(device: &str) -> Result<(), Error> {
         [] => "runs live".to_owned(),
         of => format!("not live, for {}; {} does", of[0].why, nearest(device, of)),
     };
-    outln!("{device}: well, {} {what}; {live}", config.capacity())?;
+    outln!("{device}: valid: {} {what}; {live}", config.capacity())?;
     if device.ends_with(".toml") {
         missing(&described, &config)?;
     }
@@ -52,15 +52,22 @@ fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<()
 /// What a trap takes on this host, beside a miss of the device.
 fn pace(config: &DeviceConfig) -> Result<(), Error> {
     let miss = config.hit_time(Op::Read) + config.nand.read;
+    let us = |time: Ps| format!("{:.1} us", time.0 as f64 / 1e6);
     match trap() {
         Trap::Unknown(why) => {
             outln!("whether live keeps up is not known, as nothing ran here: {why}")
         }
         Trap::Takes(trap) if trap > miss => outln!(
-            "live does not keep up: a miss of the device takes {miss}, and no trap on this host \
-             less than {trap}; simulate it, or try --trap signal"
+            "live does not keep up: a miss of the device takes {}, and no trap on this host less than \
+             {}; simulate it, or try --trap signal",
+            us(miss),
+            us(trap)
         ),
-        Trap::Takes(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
+        Trap::Takes(trap) => outln!(
+            "live keeps up: a trap takes {} here, and a miss {}",
+            us(trap),
+            us(miss)
+        ),
     }
 }
 

@@ -110,7 +110,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
             check_hosts(&spec)?;
             let graph = &config.graph;
             outln!(
-                "{fabric}: well, {} requesters, {} endpoints, {} switches, {} links",
+                "{fabric}: valid: {} requesters, {} endpoints, {} switches, {} links",
                 graph.requesters,
                 graph.endpoints,
                 graph.names.len() as u32 - graph.edges(),
