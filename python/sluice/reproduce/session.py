@@ -94,10 +94,10 @@ class Session:
         for one in self._done:
             quick = " (quick)" if one.experiment.quick else ""
             lines.append(f"{one.experiment.name}: {one.experiment.title}{quick}")
-            for head, other, judged in (("claim", "published", one.judged),
-                                        ("check", "expected", one.consistency)):
-                if judged:
-                    lines += ["", *_rows(head, other, judged)]
+            for head, other, every in (("claim", "published", one.judged),
+                                       ("check", "expected", one.consistency)):
+                if every:
+                    lines += ["", *_rows(head, other, every)]
             for judged in one.judged:
                 if judged.outcome == CONTRADICTS:
                     lines += ["", f"  ! {judged.claim.says}"]
