@@ -104,7 +104,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "device check typo.toml",
-        "typo.toml:3:1: unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys are ",
+        "typo.toml:3:1: unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys \
+         are ",
     ),
     (
         "device check baseless.toml",

@@ -58,8 +58,8 @@ fn pace(config: &DeviceConfig) -> Result<(), Error> {
             outln!("whether live keeps up is not known, as nothing ran here: {why}")
         }
         Trap::Takes(trap) if trap > miss => outln!(
-            "live does not keep up: a miss of the device takes {}, and no trap on this host less than \
-             {}; simulate it, or try --trap signal",
+            "live does not keep up: a miss of the device takes {}, and no trap on this host less \
+             than {}; simulate it, or try --trap signal",
             us(miss),
             us(trap)
         ),
