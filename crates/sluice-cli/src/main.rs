@@ -32,6 +32,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let command = parse();
+    signals::report_large_files();
     if !command.has_session() {
         end_with_the_reader();
     }

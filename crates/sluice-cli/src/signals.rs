@@ -59,6 +59,16 @@ fn set_unless_ignored(signal: i32, handler: usize) {
     }
 }
 
+/// From now on a write beyond the limit of file sizes (`ulimit -f`) fails with an error that can be
+/// reported. Its signal would end this command without a word, and a persistent device with it. A
+/// program that is started has the default again, since a handler does not outlive `exec`.
+pub fn report_large_files() {
+    let handler: Handler = do_nothing;
+    set_unless_ignored(libc::SIGXFSZ, handler as *const () as usize);
+}
+
+extern "C" fn do_nothing(_: i32) {}
+
 extern "C" fn pass_on(signal: i32) {
     let program = PROGRAM.load(Relaxed);
     if program > 0 {

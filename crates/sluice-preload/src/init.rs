@@ -3,7 +3,7 @@
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
 use crate::{altstack, fork, malloc, mask, old_signals, system};
-use sluice_runtime::{Engine, OnDevice, Session, Space, StartError, Trap, with_all_numbers};
+use sluice_runtime::{Engine, OnDevice, Session, Space, StartError, Trap, with_own_files};
 use std::path::Path;
 
 #[used]
@@ -19,7 +19,7 @@ extern "C" fn construct() {
         None => Heap::Next,
         Some(dir) => {
             sluice_runtime::fatal::on_panic();
-            match with_all_numbers(|| start(Path::new(&dir))) {
+            match with_own_files(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
                 Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }

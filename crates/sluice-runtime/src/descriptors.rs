@@ -5,6 +5,7 @@
 //! hooks on `close` and its kin pass them over; what closes them in another way is noticed at their
 //! next use, which ends the program.
 
+use crate::limits::{self, Limit, with_raised};
 use core::sync::atomic::{AtomicI32, Ordering::*};
 use sluice_region::sys;
 
@@ -82,34 +83,12 @@ fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
 /// Numbers above the limit stay valid afterwards. The program cannot get them, but may have some
 /// from before it lowered its limit.
 pub fn with_all_numbers<R>(call: impl FnOnce() -> R) -> R {
-    let Some(limit) = limit().filter(|limit| limit.rlim_cur < limit.rlim_max) else {
-        return call();
-    };
-    let raised = libc::rlimit {
-        rlim_cur: limit.rlim_max,
-        ..limit
-    };
-    let is_raised = change_limit(&raised, core::ptr::null_mut());
-    let result = call();
-    if is_raised {
-        change_limit(&limit, core::ptr::null_mut());
-    }
-    result
+    with_raised(Limit::Descriptors, call)
 }
 
 /// The program's limit of descriptors.
 fn limit() -> Option<libc::rlimit> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    change_limit(core::ptr::null(), &raw mut limit).then_some(limit)
-}
-
-/// Sets the limit and tells the one before; either may be null. Says whether that was possible.
-fn change_limit(new: *const libc::rlimit, old: *mut libc::rlimit) -> bool {
-    // SAFETY: null or live limits; of this process.
-    unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, old) }.is_ok()
+    limits::get(Limit::Descriptors)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::clock::{now_ns, sleep_until};
 use crate::error::{StartError, failed};
+use crate::limits::allow_file;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::session::Session;
@@ -161,6 +162,7 @@ fn map_file(
     len: usize,
     now: &[(u64, u64)],
 ) -> Result<Mapping, StartError> {
+    allow_file(len as u64).map_err(|e| failed(path, e))?;
     check_room(path, file, len)?;
     file.set_len(len as u64).map_err(|e| failed(path, e))?;
     for (at, len) in now {

@@ -7,12 +7,12 @@ use crate::active;
 use crate::calm;
 use crate::clock::now_ns;
 use crate::control::start as start_control;
-use crate::descriptors::with_all_numbers;
 use crate::engine::{Engine, kind};
 use crate::error::{StartError, os};
 use crate::files;
 use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
+use crate::limits::with_own_files;
 use crate::private::keep_from_children;
 use crate::rings::ControlRing;
 use crate::session::{Session, Store, Trap};
@@ -86,7 +86,7 @@ impl Engine {
         active::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();
-        with_all_numbers(|| match self.session.trap {
+        with_own_files(|| match self.session.trap {
             // The service thread is at the old root.
             Trap::Event => {
                 // SAFETY: the forking thread holds the lock.

@@ -3,6 +3,7 @@
 use crate::error::SessionError;
 use crate::hold::Hold;
 use crate::kinds::Kinds;
+use crate::limits::allow_file;
 use crate::settings::LiveSettings;
 use crate::store::Io;
 use sluice_model::DeviceConfig;
@@ -141,7 +142,9 @@ impl Session {
     /// Notes in a session's directory why the library refused it, for the command that made it.
     pub fn note_refusal(dir: &Path, why: &str) {
         // The command then says itself that the library did not start.
-        if let Ok(mut file) = create_private(&dir.join(sluice_abi::REFUSAL_FILE)) {
+        if allow_file(why.len() as u64).is_ok()
+            && let Ok(mut file) = create_private(&dir.join(sluice_abi::REFUSAL_FILE))
+        {
             let _ = file.write_all(why.as_bytes());
         }
     }

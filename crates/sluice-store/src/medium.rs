@@ -4,7 +4,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Error, Result};
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 
 /// Zeros that are written at once, where the device cannot make them itself.
 const CHUNK: u64 = 1 << 20;
@@ -20,6 +20,14 @@ pub trait Medium {
     /// Whether there may be more than a store needs, as on a device.
     fn may_be_longer(&self) -> bool {
         false
+    }
+
+    /// Whether nobody can open it any more: its name is gone.
+    ///
+    /// # Errors
+    /// As above.
+    fn is_removed(&self) -> Result<bool> {
+        Ok(false)
     }
 
     /// Fills a buffer with the bytes from a place on; zeros where none was written, or behind the
@@ -48,6 +56,12 @@ impl Medium for File {
     fn may_be_longer(&self) -> bool {
         let found = self.metadata();
         found.is_ok_and(|found| found.file_type().is_block_device())
+    }
+
+    fn is_removed(&self) -> Result<bool> {
+        // The node of a block device may go and come again.
+        let found = self.metadata()?;
+        Ok(found.is_file() && found.nlink() == 0)
     }
 
     fn read(&self, to: &mut [u8], at: u64) -> Result<()> {

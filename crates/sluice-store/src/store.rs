@@ -3,7 +3,7 @@
 use crate::PAGE;
 use crate::check::{Found, Report, check, cut, each_page};
 use crate::error::Error;
-use crate::format::{ENTRY_BYTES, Entry, MARK_AT, Shape, checksum, mark_to_bytes};
+use crate::format::{ENTRY_BYTES, Entry, MARK_AT, SECTOR, Shape, checksum, mark_to_bytes};
 use crate::medium::Medium;
 use std::io::{Error as IoError, Result as IoResult};
 
@@ -157,6 +157,7 @@ impl<M: Medium> Store<M> {
             return Ok(false);
         }
         self.check_whole()?;
+        self.check_length()?;
         let at = page as usize;
         let state = self.state[at];
         let slot = slot_to_write(state);
@@ -189,6 +190,7 @@ impl<M: Medium> Store<M> {
     pub fn flush(&mut self) -> IoResult<()> {
         self.check_whole()?;
         self.is_broken = true;
+        self.check_place()?;
         for page in &self.pending {
             let state = self.state[*page as usize];
             if state & UNKNOWN != 0 {
@@ -214,11 +216,37 @@ impl<M: Medium> Store<M> {
     }
 
     fn check_whole(&self) -> IoResult<()> {
-        let broken = "a flush of the store has failed before; nothing was written since";
+        let broken = "the store has failed before; nothing was written since";
         match self.is_broken {
             true => Err(IoError::other(broken)),
             false => Ok(()),
         }
+    }
+
+    /// That nobody has removed the store or written over it. What was put would be lost with it.
+    fn check_place(&mut self) -> IoResult<()> {
+        self.check_length()?;
+        if self.medium.is_removed()? {
+            return Err(IoError::other("the store was removed while it was in use"));
+        }
+        let mut header = [0; SECTOR];
+        self.medium.read(&mut header, 0)?;
+        match header == self.shape.to_bytes() {
+            true => Ok(()),
+            false => Err(IoError::other(
+                "the store was written over while it was in use",
+            )),
+        }
+    }
+
+    /// That nobody has cut the store. A later write could make it as long as before, without what
+    /// it had.
+    fn check_length(&mut self) -> IoResult<()> {
+        if self.medium.bytes()? >= self.shape.bytes() {
+            return Ok(());
+        }
+        self.is_broken = true;
+        Err(IoError::other("the store was cut while it was in use"))
     }
 
     /// As much of a device's name as a store keeps.

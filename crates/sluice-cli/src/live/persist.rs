@@ -174,6 +174,7 @@ impl Shared {
     fn serve(&self) {
         let desk = self.desk();
         let (mut seen, mut held) = (0, (Instant::now(), desk.held()));
+        let mut warned_of = String::new();
         while !self.is_over.load(Acquire) {
             let rung = desk.bell.load(Acquire);
             if let Some((ticket, wanted)) = desk.next() {
@@ -191,11 +192,18 @@ impl Shared {
             if programmed != seen {
                 let written = self.write_back(|| desk.next().is_some());
                 match written {
-                    Ok(true) => seen = programmed,
+                    Ok(true) => {
+                        seen = programmed;
+                        warned_of.clear();
+                    }
                     Ok(false) => continue,
                     Err(why) => {
-                        // All of it is written at the end, or it is said that it is not.
-                        errln!("sluice: warning: the store {}: {why}", self.path.display());
+                        // It is tried again, and all of it at the end. Once is enough to say so.
+                        let why = why.to_string();
+                        if why != warned_of {
+                            errln!("sluice: warning: the store {}: {why}", self.path.display());
+                            warned_of = why;
+                        }
                         seen = u64::MAX;
                     }
                 }

@@ -386,6 +386,27 @@ fn a_program_may_lower_its_limit_of_descriptors() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// SIGXFSZ ended each program that was started under the limit, for the runtime's own files.
+#[test]
+fn a_program_may_lower_its_limit_of_file_sizes() {
+    let stored = helper!("stored.c").to_str().expect("plain letters");
+    let script = format!(
+        "ulimit -Sf 8; {stored} once 16 | grep -c well; {stored} forks 4; \
+         head -c 9000 /dev/zero >\"$0\" 2>/dev/null; echo $(($? > 0)) $(stat -c %s \"$0\")"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let file = file.to_str().expect("plain letters");
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare(["bash", "-c", &script, file]));
+        if !out.own_stdout().ends_with("1\nwell\n1 8192\n") {
+            writeln!(wrong, "{trap}: {out:#?}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
 /// The words of the error came from the C library, which allocates for a program with a language:
 /// the child waited for its own lock.
 #[test]

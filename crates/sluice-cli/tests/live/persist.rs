@@ -1,6 +1,7 @@
 //! `device.persistent=yes`: what a device holds is there for its next run.
 
 mod block;
+mod harmed;
 mod kills;
 mod power;
 mod refused;
@@ -272,6 +273,14 @@ fn a_full_store_is_said_and_keeps_what_it_had() {
         run("since 512 1"),
     ];
     let whole = check(&store);
+    // It is tried again every 20 ms.
+    let words = format!("hold 512 2 {}", rig.path("ready").display());
+    let mut held = rig.run_with("event", &store).prepare(rig.program(&words));
+    let running = Running::start(&mut held);
+    await_it("it does not begin", || rig.path("ready").exists());
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal_group(libc::SIGTERM);
+    let held = running.finish();
     let unmounted = Command::new("umount").arg(&folder).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "in use");
     let [first, second, third] = outcomes;
@@ -286,5 +295,7 @@ fn a_full_store_is_said_and_keeps_what_it_had() {
         "{second:#?}"
     );
     third.well();
+    let warnings = held.stderr.matches("warning: the store").count();
+    assert_eq!(warnings, 1, "{held:#?}");
     is_whole(&whole);
 }

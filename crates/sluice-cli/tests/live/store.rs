@@ -121,6 +121,23 @@ fn memory_forks_and_mappings_are_as_without_a_store() {
     }
 }
 
+/// The child of a fork found no thread of its own by the number that the kernel gave it there: the
+/// `/proc` that it sees has other numbers.
+#[test]
+fn children_in_a_namespace_of_processes_read_what_their_parents_wrote() {
+    let program = [path(helper!("abuse_namespaces.c")), "user-and-pid"];
+    let natively = Command::new(program[0]).arg(program[1]).output();
+    if !natively.is_ok_and(|out| out.status.success()) {
+        println!("unchecked: this user may not have a namespace");
+        return;
+    }
+    for trap in TRAPS {
+        let folder = folder();
+        let out = stored(trap, folder.path()).cache("4MiB").program(program);
+        assert_eq!(out.evicted().own_stdout(), "well\n", "{trap}");
+    }
+}
+
 /// A program that is started by another one has a file of its own.
 #[test]
 fn every_program_image_has_its_own_file() {

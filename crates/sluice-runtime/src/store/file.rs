@@ -12,6 +12,7 @@ use super::slots::{FileSlot, MAX_FILES, MAX_SLOTS, Slots};
 use crate::fatal::lost_page;
 use core::ffi::CStr;
 use sluice_region::{PAGE, Told, Transfer, sys};
+use sluice_units::Bits;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,10 +22,8 @@ use twox_hash::XxHash3_64;
 /// wait for, and those on their way.
 const MAPPED_BESIDES: usize = 8_192;
 
-/// A file gets blocks for a quarter of its length more at a time, but for so many pages at least ..
-const LEAST_MORE: u64 = 64;
-/// .. and at most.
-const MOST_MORE: u64 = 4_096;
+/// A file gets blocks for so many pages together.
+const TOGETHER: u64 = 64;
 
 /// What the store did.
 #[derive(Clone, Copy, Default, Debug)]
@@ -46,8 +45,10 @@ pub struct FileStore {
     /// Flags of `open` that this file system takes.
     flags: i32,
     slots: Slots,
-    /// Slots of the own file that have blocks.
-    slots_there: u64,
+    /// Which parts of the own file have blocks, a bit for [`TOGETHER`] homes of pages.
+    homes_there: Bits,
+    /// Slots behind the homes that have blocks.
+    others_there: u64,
     /// Those of the process's parents, the first one's first, and its own.
     files: [i32; MAX_FILES],
     /// Under which number the process holds each parent's file.
@@ -92,7 +93,8 @@ impl FileStore {
             folder,
             flags,
             slots: Slots::new(pages),
-            slots_there: 0,
+            homes_there: Bits::new(pages.div_ceil(TOGETHER as usize)),
+            others_there: 0,
             files,
             numbers: [0; MAX_FILES],
             elsewhere: [-1; MAX_FILES],
@@ -202,7 +204,7 @@ impl FileStore {
         let place = self.slots.renew(page as usize, |last| is_read(own, last));
         match place {
             Some(place) => {
-                self.make_room(place.slot + 1);
+                self.make_room(place.slot);
                 self.begin(frame, place, Transfer::Write);
             }
             None => self.fail(
@@ -212,17 +214,25 @@ impl FileStore {
         }
     }
 
-    /// Has the file have blocks for so many slots, and some more: a write then needs no thread that
+    /// Has the file have blocks for a slot and its neighbours: a write then needs no thread that
     /// waits for them. Whether there is room on the disk shows when it is written.
-    fn make_room(&mut self, slots: u64) {
-        if self.io.is_queue() && slots > self.slots_there {
-            let more = (self.slots_there / 4).clamp(LEAST_MORE, MOST_MORE);
-            let (from, len) = (self.slots_there, slots - self.slots_there + more);
-            let own = self.files[self.slots.own()];
-            let page = PAGE as u64;
-            let _ = sluice_region::fallocate(own, from * page, (len * page) as usize);
-            self.slots_there += len;
+    fn make_room(&mut self, slot: u64) {
+        if !self.io.is_queue() {
+            return;
         }
+        let homes = self.slots.homes();
+        let first = match slot.checked_sub(homes) {
+            None if self.homes_there.set((slot / TOGETHER) as usize) => return,
+            None => slot / TOGETHER * TOGETHER,
+            Some(other) if other < self.others_there => return,
+            Some(other) => {
+                self.others_there = other + TOGETHER;
+                slot
+            }
+        };
+        let own = self.files[self.slots.own()];
+        let (at, bytes) = (first * PAGE as u64, TOGETHER as usize * PAGE);
+        let _ = sluice_region::fallocate(own, at, bytes);
     }
 
     /// Pages have no contents any more.

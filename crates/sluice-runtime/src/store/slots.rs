@@ -4,6 +4,9 @@
 //! it reads them from its parent's file, and what it writes goes to its own. So a parent must not
 //! write over what a child may still read. It counts its forks, and a child that lives holds the
 //! number of its fork (see [`readers`](super::readers)).
+//!
+//! A page's contents are in the slot of its own number, its *home*, unless a child may still read
+//! what is there. So a process that forks little needs two bits for each page, and no table.
 
 use sluice_units::Bits;
 use std::collections::VecDeque;
@@ -27,8 +30,13 @@ pub struct FileSlot {
 /// Where the pages of a process are.
 #[derive(Debug)]
 pub struct Slots {
-    /// The file and the slot of each page, one more than it is; 0 for none.
-    at: Box<[u32]>,
+    /// Pages with contents.
+    has: Bits,
+    /// The file and the slot of each page with contents, one more than it is; 0 for its home in the
+    /// first process's file. Memory of it is used only for what is elsewhere.
+    elsewhere: Box<[u32]>,
+    /// Homes in the own file that have what a child may read, and the page no longer has.
+    kept: Bits,
     /// Pages whose slot no child can know: it was taken since the last fork.
     fresh: Bits,
     /// Pages from here on have no bit in `fresh`.
@@ -37,9 +45,9 @@ pub struct Slots {
     end: usize,
     /// Which file is the process's own.
     own: usize,
-    /// Slots of it from here on were never used.
+    /// Slots of it from here on were never used. The first are behind all homes.
     next: u32,
-    /// Slots of it that nobody needs.
+    /// Slots of it behind the homes that nobody needs.
     free: Vec<u32>,
     /// Slots that the process does not need but a child may, each with the number of the last fork
     /// before it was given up.
@@ -56,12 +64,14 @@ impl Slots {
     /// Nothing is allocated later. Memory of the lists is used only as they grow.
     pub fn new(pages: usize) -> Slots {
         Slots {
-            at: vec![0; pages].into(),
+            has: Bits::new(pages),
+            elsewhere: vec![0; pages].into(),
+            kept: Bits::new(pages),
             fresh: Bits::new(pages),
             top: 0,
             end: 0,
             own: 0,
-            next: 0,
+            next: pages as u32,
             free: Vec::with_capacity(pages),
             held: VecDeque::with_capacity(pages),
             forks: 0,
@@ -81,11 +91,32 @@ impl Slots {
 
     /// Where a page's contents are.
     pub fn of(&self, page: usize) -> Option<FileSlot> {
-        let at = self.at[page].checked_sub(1)?;
+        let (file, slot) = match self.elsewhere[page].checked_sub(1) {
+            _ if !self.has.has(page) => return None,
+            None => (0, page as u32),
+            Some(at) => (at >> SLOT_BITS, at & MAX_SLOTS as u32),
+        };
         Some(FileSlot {
-            file: (at >> SLOT_BITS) as usize,
-            slot: u64::from(at & MAX_SLOTS as u32),
+            file: file as usize,
+            slot: u64::from(slot),
         })
+    }
+
+    /// Slots from here on are no page's home.
+    pub fn homes(&self) -> u64 {
+        self.elsewhere.len() as u64
+    }
+
+    /// Notes where a page's contents are. What is there already is not written again.
+    fn put(&mut self, page: usize, slot: u32) {
+        let at = match (self.own, slot as usize == page) {
+            (0, true) => 0,
+            _ => 1 + ((self.own as u32) << SLOT_BITS | slot),
+        };
+        if self.elsewhere[page] != at {
+            self.elsewhere[page] = at;
+        }
+        self.has.set(page);
     }
 
     fn is_fresh(&self, page: usize) -> bool {
@@ -100,9 +131,9 @@ impl Slots {
         {
             return Some(place);
         }
-        let slot = self.take(&is_read)?;
+        let slot = self.take(page, &is_read)?;
         self.forget(page, is_read);
-        self.at[page] = 1 + ((self.own as u32) << SLOT_BITS | slot);
+        self.put(page, slot);
         self.fresh.set(page);
         self.top = self.top.max(page + 1);
         self.end = self.end.max(page + 1);
@@ -112,11 +143,19 @@ impl Slots {
         })
     }
 
-    fn take(&mut self, is_read: impl Fn(u32) -> bool) -> Option<u32> {
+    /// A slot for a page, other than the one that it may have.
+    fn take(&mut self, page: usize, is_read: impl Fn(u32) -> bool) -> Option<u32> {
         if let Some((_, fork)) = self.held.front()
             && !is_read(*fork)
         {
             self.free_held(is_read);
+        }
+        let home = FileSlot {
+            file: self.own,
+            slot: page as u64,
+        };
+        if !self.kept.has(page) && self.of(page) != Some(home) {
+            return Some(page as u32);
         }
         if let Some(slot) = self.free.pop() {
             return Some(slot);
@@ -145,7 +184,9 @@ impl Slots {
 
     /// A slot for which there is no room in the list is not used again.
     fn free(&mut self, slot: u32) {
-        if self.free.len() < self.free.capacity() {
+        if u64::from(slot) < self.homes() {
+            self.kept.clear(slot as usize);
+        } else if self.free.len() < self.free.capacity() {
             self.free.push(slot);
         }
     }
@@ -157,11 +198,19 @@ impl Slots {
             let slot = place.slot as u32;
             if self.is_fresh(page) || !is_read(self.forks) {
                 self.free(slot);
-            } else if self.held.len() < self.held.capacity() {
-                self.held.push_back((slot, self.forks));
+            } else {
+                if place.slot < self.homes() {
+                    self.kept.set(slot as usize);
+                }
+                if self.held.len() < self.held.capacity() {
+                    self.held.push_back((slot, self.forks));
+                }
             }
         }
-        self.at[page] = 0;
+        if self.elsewhere[page] != 0 {
+            self.elsewhere[page] = 0;
+        }
+        self.has.clear(page);
     }
 
     /// Before a fork. The number of its child is the answer.
@@ -183,7 +232,9 @@ impl Slots {
         self.end_fork();
         self.free.clear();
         self.held.clear();
-        (self.next, self.forks) = (0, 0);
+        // Its file is new: every home in it is free.
+        self.kept.clear_below(self.end);
+        (self.next, self.forks) = (self.homes() as u32, 0);
         self.own += 1;
         self.own < MAX_FILES
     }

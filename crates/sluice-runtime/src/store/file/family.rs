@@ -6,7 +6,7 @@ use super::super::io::Io;
 use super::super::readers;
 use super::super::slots::MAX_FILES;
 use super::{Counts, FileStore, close, open_unnamed};
-use crate::{descriptors, root};
+use crate::{descriptors, root, tasks};
 use core::ffi::CStr;
 use sluice_region::sys;
 
@@ -27,6 +27,9 @@ impl FileStore {
     fn open_again(&mut self, holder: u32, way: i32, own: usize) {
         descriptors::with_all_numbers(|| {
             root::visit(|| {
+                let Ok(holder) = tasks::shown(holder) else {
+                    return self.elsewhere[..=own].fill(-1);
+                };
                 for at in 0..=own {
                     let is_own = at == own;
                     let way = if is_own { way } else { libc::O_RDONLY };
@@ -125,7 +128,8 @@ impl FileStore {
             other => drop(other),
         }
         self.counts = Counts::default();
-        self.slots_there = 0;
+        self.homes_there.clear_all();
+        self.others_there = 0;
         self.take_over_frames();
         Ok(())
     }

@@ -78,7 +78,9 @@ impl Process {
         }
         window.iter().for_each(|page| self.write(*page));
         let mut slots = Slots {
-            at: self.slots.at.clone(),
+            has: self.slots.has.clone(),
+            elsewhere: self.slots.elsewhere.clone(),
+            kept: self.slots.kept.clone(),
             fresh: self.slots.fresh.clone(),
             free: Vec::with_capacity(PAGES),
             held: VecDeque::with_capacity(PAGES),
@@ -203,6 +205,25 @@ fn a_page_that_a_child_may_read_moves_once() {
     for _ in 0..10 {
         assert_eq!(slots.renew(3, |_| true), Some(second));
     }
-    // Once the child has ended, the first slot is free.
-    assert_eq!(slots.renew(4, |_| false), Some(first));
+    // Once the child has ended, the first slot is free, and the other one for another page.
+    slots.forget(3, |_| false);
+    assert_eq!(slots.renew(3, |_| false), Some(first));
+    assert!(slots.renew(5, |_| false).is_some());
+    assert_eq!(slots.begin_fork(), 2);
+    slots.end_fork();
+    assert_eq!(slots.renew(5, |_| true), Some(second));
+}
+
+/// A page's place takes memory only if a fork made it another one than its home.
+#[test]
+fn a_page_is_in_the_slot_of_its_number_as_long_as_nobody_forks() {
+    let mut slots = Slots::new(PAGES);
+    for page in (0..PAGES).rev() {
+        let place = slots.renew(page, |_| false).expect("room");
+        assert_eq!((place.file, place.slot), (0, page as u64));
+        assert_eq!(slots.of(page), Some(place));
+    }
+    slots.forget(7, |_| false);
+    assert_eq!(slots.of(7), None);
+    assert!(slots.elsewhere.iter().all(|at| *at == 0));
 }
