@@ -17,31 +17,39 @@ fn after(rig: &Rig, trap: &str, harm: impl Fn(&Path)) -> (Outcome, Outcome) {
     (flushed, running.finish())
 }
 
+fn change(store: &Path, change: impl Fn(&fs::File) -> std::io::Result<()>) {
+    let file = fs::File::options().write(true).open(store);
+    change(&file.expect("ours")).expect("room");
+}
+
+fn remove(store: &Path) {
+    fs::remove_file(store).expect("ours");
+}
+
+fn replace(store: &Path) {
+    let other = store.with_extension("other");
+    fs::write(&other, "another file").expect("room");
+    fs::rename(&other, store).expect("ours");
+}
+
+fn cut(store: &Path) {
+    change(store, |file| file.set_len(8_192));
+}
+
+fn write_over(store: &Path) {
+    change(store, |file| file.write_all_at(&[0x55; 512], 0));
+}
+
 /// A flush and the run's end succeeded, and the store was gone with the command.
 #[test]
 fn a_store_that_is_harmed_while_it_is_in_use_is_said() {
-    let write = |store: &Path, at: u64| {
-        let file = fs::File::options().write(true).open(store).expect("ours");
-        file.write_all_at(&[0x55; 512], at).expect("room");
-    };
-    let cut = |store: &Path| {
-        let file = fs::File::options().write(true).open(store).expect("ours");
-        file.set_len(8_192).expect("room");
-    };
     for trap in TRAPS {
-        let harms: [(&str, &dyn Fn(&Path)); 4] = [
-            ("was removed", &|store| {
-                fs::remove_file(store).expect("ours")
-            }),
-            ("was removed", &|store| {
-                let other = store.with_extension("other");
-                fs::write(&other, "another file").expect("room");
-                fs::rename(&other, store).expect("ours");
-            }),
-            ("was cut", &cut),
-            ("was written over", &|store| write(store, 0)),
-        ];
-        for (words, harm) in harms {
+        for (words, harm) in [
+            ("was removed", remove as fn(&Path)),
+            ("was removed", replace),
+            ("was cut", cut),
+            ("was written over", write_over),
+        ] {
             let rig = Rig::new();
             rig.does(trap, &format!("write {PAGES} 2 msync"));
             let (flushed, ended) = after(&rig, trap, harm);
