@@ -56,6 +56,11 @@ pub fn fabrics() -> &'static [Preset] {
             toml: include_str!("../../../presets/fabrics/skybyte-pool-64th.toml"),
         },
         Preset {
+            name: "skybyte-hosts-64th",
+            meaning: "two simulated hosts of eight cores and four CXL-SSDs on a spine-leaf, a 64th",
+            toml: include_str!("../../../presets/fabrics/skybyte-hosts-64th.toml"),
+        },
+        Preset {
             name: "cxl2-pool",
             meaning: "two hosts share a pooled CXL-SSD through a switch of two virtual hierarchies",
             toml: include_str!("../../../presets/fabrics/cxl2-pool.toml"),

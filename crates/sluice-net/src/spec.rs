@@ -136,7 +136,8 @@ impl Default for FabricSpec {
 
 impl FabricSpec {
     /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, `GROUP.KEY` of a group,
-    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device or its hosts.
+    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device or its hosts, whose
+    /// program is `GROUP.workload`.
     ///
     /// # Errors
     /// [`ConfigError::UnknownKey`], with the key as given, [`ConfigError::BadValue`], and
@@ -162,9 +163,15 @@ impl FabricSpec {
                     *device = DeviceConfig::simulated(&raw)?;
                     return Ok(());
                 }
-                if let Some(host) = group.host.as_mut().filter(|_| inner.contains('.')) {
-                    let set = host.raw.set(inner, value);
-                    return set.map_err(|error| as_given(error, key));
+                if let Some(host) = group.host.as_mut() {
+                    if inner == "workload" {
+                        value.clone_into(&mut host.workload);
+                        return Ok(());
+                    }
+                    if inner.contains('.') {
+                        let set = host.raw.set(inner, value);
+                        return set.map_err(|error| as_given(error, key));
+                    }
                 }
                 let set = self.raw.clone().set(&format!("{table}.{inner}"), value);
                 set.map_err(|error| as_given(error, key))?;
