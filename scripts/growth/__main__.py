@@ -2,7 +2,7 @@
 
     scripts/growth target/release/sluice --out docs/growth
 
-`make bench-growth` does that. Status 1: an exponent is above 1.1, or a bound is passed. --only
+`make bench-growth` does that. With --only and --out, the other series are those kept beside the page. Status 1: an exponent is above 1.1, or a bound is passed. --only
 takes series by their names. --values takes the first so many values of each, which are too small to
 be judged.
 """
@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import kept
 from fit import LEAST
 from page import Bound, Measured, Point, write
 from series import Series, Tools, fully_connected, series
@@ -53,6 +54,11 @@ def main() -> int:
     failed = [line for one in measured for line in one.above()]
     failed += [f"{one.what}: {one.found}" for one in bounds if not one.holds]
     if options.out:
+        points = options.out.with_suffix(".json")
+        if options.only:
+            old, bounds = kept.read(points, series())
+            measured = kept.merged(measured, old, series())
+        kept.write(points, measured, bounds)
         write(options.out, measured, bounds, LONG_S, options.note)
     for line in failed:
         print(f"growth: {line}", file=sys.stderr)

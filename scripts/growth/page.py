@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fit
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from series import Series
 
@@ -26,7 +27,9 @@ Time is processor time of the command and of all that it starts, user and system
 three runs, or one run where it takes more than {long:g} s. Memory is the peak of the largest
 process. Both include what the command starts with.
 
-![Time and memory against the work, on logarithmic axes](growth.svg)
+A line that is steeper than the dotted one grows faster than its work. [All points](growth.json).
+
+![Time and memory against the work, a panel for each series](growth.svg)
 
 | what grows | from | to | time grows by | at the end | memory grows by | at the end |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -149,33 +152,46 @@ def command(one: Series) -> str:
     return f"- {one.name}{work}: `{one.shown}`"
 
 
+COLUMNS = 4
+SIDES = {"seconds": ("processor time", "#1f77b4", "o"), "kib": ("peak memory", "#d95f02", "s")}
+
+
 def draw(measured: list[Measured], path: Path) -> None:
-    """Time on the left, memory on the right: cost and work as multiples of their beginnings."""
-    colours = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
-    marks = "os^vDP"
+    """A panel for each series, all of one scale: work, time and memory as multiples of the first
+    point's, beside the slope of linear work."""
+    rows = -(-(len(measured) + 1) // COLUMNS)
     with matplotlib.rc_context({"svg.hashsalt": "sluice", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(9, 6.2), layout="constrained")
-        sides = figure.subplots(1, 2, sharex=True)
-        for axes, name in zip(sides, ("seconds", "kib"), strict=True):
-            for index, one in enumerate(measured):
-                work = one.work()
-                values = [getattr(point, name) for point in one.points]
-                scale = 1 if name == "seconds" else 1 / 1024
-                axes.plot([at / work[0] for at in work], [value * scale for value in values],
-                          marker=marks[index % len(marks)], markersize=3.5, linewidth=1.2,
-                          color=colours[index % len(colours)], label=one.series.name)
-            for axis in "xy":
-                log_scale(axes, axis)
-            # The slope of linear work, within the picture.
-            (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-            axes.axline((left, low), (10 * left, 10 * low), color="grey", linewidth=1,
-                        linestyle="dotted", label="slope of linear work")
-            axes.set(xlim=(left, right), ylim=(low, high))
-            axes.set(xlabel="work, as a multiple of the first point's")
-            axes.grid(alpha=0.3)
-        sides[0].set(ylabel="processor time, s")
-        sides[1].set(ylabel="peak memory, MiB")
-        entries, names = sides[0].get_legend_handles_labels()
-        figure.legend(entries, names, loc="outside lower center", ncols=3, frameon=False,
-                      fontsize=8)
+        figure = Figure(figsize=(9, 0.6 + 1.75 * rows), layout="constrained")
+        grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
+        for axes, one in zip(grid, measured, strict=False):
+            panel(axes, one)
+        for axis in "xy":
+            log_scale(grid[0], axis)
+        for axes in grid[len(measured):]:
+            axes.set_axis_off()
+        # The panels above those that are left out have the axis' numbers.
+        for axes in grid[max(len(measured) - COLUMNS, 0):len(measured)]:
+            axes.tick_params(labelbottom=True)
+        entries, names = grid[0].get_legend_handles_labels()
+        grid[-1].legend(entries, names, loc="center", frameon=False, fontsize=9)
+        figure.supxlabel("work, as a multiple of the first point's", fontsize=10)
+        figure.supylabel("cost, as a multiple of the first point's", fontsize=10)
         figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def panel(axes: Axes, one: Measured) -> None:
+    """One series, with what it costs at its end."""
+    work = [at / one.work()[0] for at in one.work()]
+    ends = {"seconds": units.seconds(one.points[-1].seconds),
+            "kib": units.size(one.points[-1].kib * 1024)}
+    for line, (name, (label, colour, mark)) in enumerate(SIDES.items()):
+        costs = [getattr(point, name) for point in one.points]
+        axes.plot(work, [cost / costs[0] for cost in costs], marker=mark, markersize=2.8,
+                  linewidth=1.3, color=colour, label=label)
+        axes.text(0.04, 0.96 - 0.14 * line, ends[name], transform=axes.transAxes, fontsize=8,
+                  va="top", color=colour)
+    axes.axline((1, 1), (10, 10), color="grey", linewidth=1, linestyle="dotted",
+                label="linear work")
+    axes.set_title(one.series.name, fontsize=8.5)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.3)

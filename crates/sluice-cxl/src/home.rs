@@ -1,6 +1,7 @@
 //! The home agent: which device, and which of its bytes, a host physical address is.
 
-use super::hdm::{Arithmetic, GRANULARITIES, HdmDecoder, WAYS};
+use super::hdm::{Arithmetic, GRANULARITIES, HdmDecoder, MAX_WAYS, WAYS};
+use super::weighted::WeightedDecoder;
 use sluice_units::Bytes;
 
 /// What base and size of a decoder are multiples of (CXL 3.1, 8.2.4.20).
@@ -16,15 +17,17 @@ pub struct Window {
     pub name: String,
     /// Its first address.
     pub base: u64,
-    /// Its bytes: a multiple of the ways times the alignment.
+    /// Its bytes: a multiple of the ways, or of the sum of the weights, times the alignment.
     pub size: Bytes,
     /// Bytes of one granule: one of [`GRANULARITIES`].
     pub granularity: u64,
     /// Which device has which granule.
     pub arithmetic: Arithmetic,
     /// The devices in the order in which they take granules, each once: as many as one of
-    /// [`WAYS`].
+    /// [`WAYS`], or with weights 1 to [`MAX_WAYS`].
     pub targets: Vec<u16>,
+    /// What each target takes of a round of [`Arithmetic::Weighted`]; else not looked at.
+    pub weights: Vec<u8>,
 }
 
 /// Where an address lives.
@@ -50,6 +53,19 @@ pub enum HomeError {
         name: String,
         /// Its number of targets.
         ways: usize,
+    },
+    /// Not one weight for each target, or too many targets.
+    #[error(
+        "decoder `{name}` has {targets} targets with the weights {weights:?}; give 1 to {MAX_WAYS} \
+         targets a weight from 1 to 255 each"
+    )]
+    Weights {
+        /// The name of the window.
+        name: String,
+        /// Its number of targets.
+        targets: usize,
+        /// The weights that were given.
+        weights: Vec<u8>,
     },
     /// There is no decoder of such granules.
     #[error(
@@ -150,13 +166,45 @@ fn list<T: ToString>(values: impl Iterator<Item = T>) -> String {
     texts.join(", ")
 }
 
+/// How a window is dealt out.
+#[derive(Clone, Copy, Debug)]
+enum Decoder {
+    Hdm(HdmDecoder),
+    Weighted(WeightedDecoder),
+}
+
+impl Decoder {
+    #[inline]
+    fn split(&self, offset: u64) -> (u8, u64) {
+        match self {
+            Decoder::Hdm(decoder) => decoder.split(offset),
+            Decoder::Weighted(decoder) => decoder.split(offset),
+        }
+    }
+
+    fn join(&self, place: u8, share: u64) -> u64 {
+        match self {
+            Decoder::Hdm(decoder) => decoder.join(place, share),
+            Decoder::Weighted(decoder) => decoder.join(place, share),
+        }
+    }
+
+    /// Granules of a round, and those of the target at `place`.
+    fn weights(&self, place: u8) -> (u64, u64) {
+        match self {
+            Decoder::Hdm(decoder) => (u64::from(decoder.ways()), 1),
+            Decoder::Weighted(decoder) => (decoder.round(), decoder.weight(place)),
+        }
+    }
+}
+
 /// A window whose decoder is set up.
 #[derive(Clone, Debug)]
 struct Committed {
     base: u64,
     /// The last address.
     last: u64,
-    decoder: HdmDecoder,
+    decoder: Decoder,
     /// The first of its targets in [`HomeAgent::targets`].
     first: u32,
 }
@@ -229,12 +277,11 @@ impl HomeAgent {
     fn commit(
         &mut self,
         window: &Window,
-        decoder: HdmDecoder,
+        decoder: Decoder,
         devices: &[Bytes],
     ) -> Result<(), HomeError> {
         let name = || window.name.clone();
         let first = self.targets.len() as u32;
-        let share = window.size.0 / window.targets.len() as u64;
         for (place, &device) in window.targets.iter().enumerate() {
             let Some(&capacity) = devices.get(usize::from(device)) else {
                 let devices = devices.len();
@@ -252,7 +299,8 @@ impl HomeAgent {
             }
             let shares = &mut self.shares[usize::from(device)];
             let dpa_base = shares.last().map_or(0, |share| share.dpa_last + 1);
-            let needed = Bytes(dpa_base + share);
+            let (round, own) = decoder.weights(place as u8);
+            let needed = Bytes(dpa_base + window.size.0 / round * own);
             if needed > capacity {
                 return Err(HomeError::Capacity {
                     name: name(),
@@ -316,19 +364,37 @@ impl HomeAgent {
     }
 }
 
+/// The decoder of a window, and the granules of a round.
+fn decoder(window: &Window) -> Result<(Decoder, u64), HomeError> {
+    let (name, ways) = (window.name.clone(), window.targets.len());
+    if window.arithmetic == Arithmetic::Weighted {
+        let decoder = WeightedDecoder::new(&window.weights, window.granularity);
+        let decoder = decoder.filter(|_| window.weights.len() == ways);
+        let decoder = decoder.ok_or_else(|| HomeError::Weights {
+            name,
+            targets: ways,
+            weights: window.weights.clone(),
+        })?;
+        return Ok((Decoder::Weighted(decoder), decoder.round()));
+    }
+    let decoder = u8::try_from(ways).ok();
+    let decoder =
+        decoder.and_then(|ways| HdmDecoder::new(ways, window.granularity, window.arithmetic));
+    let decoder = decoder.ok_or(HomeError::Ways { name, ways })?;
+    Ok((Decoder::Hdm(decoder), ways as u64))
+}
+
 /// Checks a window alone.
-fn checked(window: &Window, alignment: Bytes) -> Result<HdmDecoder, HomeError> {
+fn checked(window: &Window, alignment: Bytes) -> Result<Decoder, HomeError> {
     let name = || window.name.clone();
-    let (granularity, ways) = (window.granularity, window.targets.len());
+    let granularity = window.granularity;
     if !GRANULARITIES.contains(&granularity) {
         return Err(HomeError::Granularity {
             name: name(),
             granularity,
         });
     }
-    let decoder = u8::try_from(ways).ok();
-    let decoder = decoder.and_then(|ways| HdmDecoder::new(ways, granularity, window.arithmetic));
-    let decoder = decoder.ok_or_else(|| HomeError::Ways { name: name(), ways })?;
+    let (decoder, granules) = decoder(window)?;
     let (base, size) = (window.base, window.size);
     let end = base.checked_add(size.0);
     if size.0 == 0 || end.is_none_or(|end| end > ADDRESS_END) {
@@ -340,10 +406,14 @@ fn checked(window: &Window, alignment: Bytes) -> Result<HdmDecoder, HomeError> {
     }
     // A range of fewer bytes than a round of granules would leave some target without any.
     let unit = alignment.0.max(granularity);
-    let round = unit.saturating_mul(ways as u64);
+    let round = unit.saturating_mul(granules);
+    let why = match decoder {
+        Decoder::Hdm(_) => "the alignment times the targets",
+        Decoder::Weighted(_) => "the alignment times the sum of the weights",
+    };
     let multiples = [
         ("base", base, unit, "the alignment of decoders"),
-        ("size", size.0, round, "the alignment times the targets"),
+        ("size", size.0, round, why),
     ];
     for (what, value, multiple, why) in multiples {
         if !value.is_multiple_of(multiple) {

@@ -16,6 +16,7 @@ mod opcode;
 mod pack;
 mod slot;
 mod unpack;
+mod weighted;
 
 pub use codec::{decode, encode};
 pub use error::MessageError;
@@ -31,3 +32,4 @@ pub use opcode::{
 };
 pub use pack::Packer;
 pub use unpack::Unpacker;
+pub use weighted::{WEIGHTS, WeightedDecoder};

@@ -101,6 +101,8 @@ pub struct EndpointSettings {
     pub bandwidth: Option<u64>,
     /// Logical devices, 1 to 16: each has its share of capacity and bandwidth.
     pub logical_devices: u32,
+    /// Granules that each of them takes in a round of weighted interleaving.
+    pub weight: u8,
     /// What memory is behind its controller.
     pub memory: MemorySettings,
 }

@@ -23,6 +23,7 @@ pub(crate) struct Prepared<'a> {
     requester: RequesterId,
     name: String,
     group: &'a HostGroup,
+    group_name: String,
     /// Its values, at the sizes that are simulated.
     raw: RawConfig,
     config: HostConfig,
@@ -56,6 +57,7 @@ pub(crate) fn prepare<'a>(
         let map = config.address_map(requester) as usize;
         next.resize(next.len().max(map + 1), 0);
         made.base = next[map];
+        made.group_name.clone_from(&group.name);
         let (needed, reach) = (made.kernel.footprint(), config.reach(requester));
         if made.base + needed.0 > reach {
             return Err(FabricRunError::HostTooLarge {
@@ -76,7 +78,22 @@ pub(crate) fn prepare<'a>(
         }
         hosts.push(made);
     }
+    somebody_asks(&hosts, config.requesters.len())?;
     Ok(hosts)
+}
+
+/// A run ends after so many requests: if all memory is the hosts' own, there is none.
+fn somebody_asks(hosts: &[Prepared<'_>], requesters: usize) -> Result<(), FabricRunError> {
+    let is_own = |host: &&Prepared<'_>| host.config.migration == Migration::AllHost;
+    if hosts.is_empty() || hosts.iter().filter(is_own).count() < requesters {
+        return Ok(());
+    }
+    let first = &hosts[0];
+    let message = "all memory is the hosts' own, so nothing asks the fabric; give none to a group";
+    Err(FabricRunError::Host {
+        group: first.group_name.clone(),
+        source: Box::new(first.raw.impossible(&["migration.policy"], message)),
+    })
 }
 
 /// A snoop looks into the L3, which has what the caches above have.
@@ -128,6 +145,7 @@ fn make<'a>(
         requester,
         name: name.to_owned(),
         group: host,
+        group_name: String::new(),
         raw,
         config,
         kernel: made,

@@ -178,6 +178,17 @@ fn hosts_share_devices_and_a_run_is_repeatable() {
     }
 }
 
+/// No request would ever end the run.
+#[test]
+fn hosts_whose_memory_is_all_their_own_are_refused() {
+    let own = POOL.replace(
+        "[requesters.cpu]",
+        "[requesters.migration]\npolicy = \"host\"\n[requesters.cpu]",
+    );
+    let own = own.replace("    [requesters.migration]\n    counts = \"all\"\n", "");
+    assert!(refusal(&own).contains("migration.policy = host: all memory is the hosts' own"));
+}
+
 #[test]
 fn a_load_through_a_switch_takes_the_sum_of_its_parts() {
     let result = run(

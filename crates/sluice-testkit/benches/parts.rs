@@ -60,6 +60,7 @@ fn cxl(count: u64) {
             size: Bytes::from_gib(ways),
             granularity: 256,
             arithmetic: Arithmetic::Modulo,
+            weights: Vec::new(),
             targets: (0..ways as u16).collect(),
         }];
         let devices = vec![Bytes::from_gib(1); ways as usize];

@@ -18,6 +18,7 @@ fn window(name: &str, base: u64, size: u64, targets: &[u16]) -> Window {
         granularity: 256,
         arithmetic: Arithmetic::Modulo,
         targets: targets.to_vec(),
+        weights: Vec::new(),
     }
 }
 
@@ -205,8 +206,9 @@ proptest! {
             base: base >> shift << shift,
             size: Bytes(size >> shift.max(20) << shift),
             granularity: 1 << (granularity % 20),
-            arithmetic: Arithmetic::ALL[(granularity / 20 % 2) as usize],
+            arithmetic: Arithmetic::ALL[(granularity / 20 % 3) as usize],
             targets: targets.clone(),
+            weights: targets.iter().map(|target| *target as u8).collect(),
         };
         let windows: Vec<Window> = parts.iter().map(make).collect();
         let devices = [Bytes(1 << 60); 4];

@@ -134,25 +134,55 @@ impl Mapper<'_> {
     fn one_after_the_other(&self, set: &[u16]) -> Vec<Window> {
         let ways_max = MapParams::new(&self.spec.raw).ways;
         let (mut windows, mut base, mut rest) = (Vec::new(), 0, set);
-        while let [first, ..] = rest {
-            let size = |device: &u16| self.devices.sizes[usize::from(*device)];
-            let alike = rest.iter().take_while(|other| size(other) == size(first));
-            let most = alike.count().min(ways_max as usize);
-            let ways = WAYS.iter().map(|ways| usize::from(*ways));
-            let ways = ways.filter(|ways| *ways <= most).max().unwrap_or(1);
-            let each = size(first).0 / self.granularity.max(1) * self.granularity;
+        while !rest.is_empty() {
+            let (ways, size) = match self.arithmetic {
+                Arithmetic::Weighted => self.by_weights(rest, ways_max),
+                _ => self.of_one_size(rest, ways_max),
+            };
             windows.push(Window {
                 name: format!("range {}", windows.len()),
                 base,
-                size: Bytes(each * ways as u64),
+                size: Bytes(size),
                 granularity: self.granularity,
                 arithmetic: self.arithmetic,
                 targets: rest[..ways].to_vec(),
+                weights: self.weights(&rest[..ways]),
             });
-            base += each * ways as u64;
+            base += size;
             rest = &rest[ways..];
         }
         windows
+    }
+
+    /// How many of the first devices are of one size and can share a range, and its bytes.
+    fn of_one_size(&self, devices: &[u16], ways_max: u32) -> (usize, u64) {
+        let size = |device: &u16| self.devices.sizes[usize::from(*device)];
+        let first = size(&devices[0]);
+        let alike = devices.iter().take_while(|other| size(other) == first);
+        let most = alike.count().min(ways_max as usize);
+        let ways = WAYS.iter().map(|ways| usize::from(*ways));
+        let ways = ways.filter(|ways| *ways <= most).max().unwrap_or(1);
+        let each = first.0 / self.granularity.max(1) * self.granularity;
+        (ways, each * ways as u64)
+    }
+
+    /// As many of the first devices as may share a range, and its bytes: as many whole rounds as
+    /// the device has room for that is full first.
+    fn by_weights(&self, devices: &[u16], ways_max: u32) -> (usize, u64) {
+        let ways = devices.len().min(ways_max as usize);
+        let weights = self.weights(&devices[..ways]);
+        let rounds = devices.iter().zip(&weights).map(|(&device, &weight)| {
+            let bytes = u64::from(weight) * self.granularity.max(1);
+            self.devices.sizes[usize::from(device)].0 / bytes
+        });
+        let round: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+        let size = rounds.min().unwrap_or(0) * round * self.granularity;
+        (ways, size)
+    }
+
+    fn weights(&self, devices: &[u16]) -> Vec<u8> {
+        let weight = |device: &u16| self.devices.weights[usize::from(*device)];
+        devices.iter().map(weight).collect()
     }
 
     /// A range of the file's.
@@ -174,6 +204,7 @@ impl Mapper<'_> {
             size: Bytes(range.size),
             granularity: self.granularity,
             arithmetic: self.arithmetic,
+            weights: self.weights(&targets),
             targets,
         })
     }

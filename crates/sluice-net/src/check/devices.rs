@@ -10,6 +10,8 @@ use sluice_units::Bytes;
 pub(super) struct Devices {
     pub logical: Vec<Logical>,
     pub sizes: Vec<Bytes>,
+    /// Granules of each in a round of weighted interleaving.
+    pub weights: Vec<u8>,
     /// An endpoint of several logical devices has one name for each.
     pub names: Vec<String>,
 }
@@ -19,6 +21,7 @@ pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
     let mut devices = Devices {
         logical: Vec::new(),
         sizes: Vec::new(),
+        weights: Vec::new(),
         names: Vec::new(),
     };
     for (endpoint, settings) in endpoints.settings.iter().enumerate() {
@@ -30,6 +33,7 @@ pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
                 base: u64::from(id) * settings.each(),
             });
             devices.sizes.push(Bytes(settings.each()));
+            devices.weights.push(settings.weight);
             devices.names.push(match settings.logical_devices {
                 1 => name.clone(),
                 _ => format!("{name}.{id}"),

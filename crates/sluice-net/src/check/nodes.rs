@@ -3,9 +3,10 @@
 use super::coherence;
 use crate::endpoint::{DramOrder, EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
-use crate::params::{CacheParams, EndpointParams, RequesterParams, SwitchParams};
+use crate::params::{CacheParams, EndpointParams, MapParams, RequesterParams, SwitchParams};
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
+use sluice_cxl::Arithmetic;
 use sluice_model::dram::DramLayout;
 use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, Ratio};
@@ -144,9 +145,20 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
             controller: given.controller,
             bandwidth: given.bandwidth,
             logical_devices: given.logical_devices,
+            weight: weight(raw, &given)?,
             memory,
         })
     })
+}
+
+/// A weight that nothing would look at is a mistake.
+fn weight(raw: &RawConfig, given: &EndpointParams) -> Result<u8, ConfigError> {
+    if given.weight != 1 && MapParams::new(raw).arithmetic != Arithmetic::Weighted {
+        let keys = ["endpoint.weight", "map.arithmetic"];
+        let message = "only weighted interleaving has weights; give map.arithmetic = weighted";
+        return Err(raw.impossible(&keys, message));
+    }
+    Ok(given.weight as u8)
 }
 
 fn dram(raw: &RawConfig, given: &EndpointParams) -> Result<DramLayout, ConfigError> {

@@ -121,7 +121,8 @@ sluice_params::params! {
             key: "map.arithmetic",
             default: "modulo",
             meaning: "which endpoint of an HDM range has which granule",
-            source: "CXL 3.1, 9.18.1.4 (CXIMS); the maps of xor are those of Linux's CXL tests",
+            source: "CXL 3.1, 9.18.1.4 (CXIMS); the maps of xor are those of Linux's CXL tests, \
+                     and weighted is Linux's weighted interleave policy",
         }
     }
 }

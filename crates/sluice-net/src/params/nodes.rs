@@ -136,6 +136,14 @@ sluice_params::params! {
                       capacity",
             source: "CXL 3.1: 16 LD-IDs at most; ESF section II-B",
         }
+        weight: u32 {
+            key: "endpoint.weight",
+            kind: Kind::Count { min: 1, max: 255 },
+            default: "1",
+            meaning: "granules in a row that each of its logical devices takes in a round of \
+                      map.arithmetic = weighted",
+            source: "the weights of Linux's weighted interleave policy",
+        }
         dram: &'static Standard {
             key: "endpoint.dram",
             default: "ddr5-4800",

@@ -142,8 +142,39 @@ fn strides_are_dealt_out_by_xor() {
     assert_eq!(dealt("64B", "xor", 1), [16; 4]);
 }
 
+/// Weights 1, 2, 1 and 4: each memory has its weight of every eight lines, and of the round under
+/// way what has come to it.
+#[test]
+fn lines_are_dealt_out_by_weights() {
+    let mut spec = bus("64B", "weighted");
+    spec.endpoints = [("a", "1"), ("b", "2"), ("c", "1"), ("d", "4")]
+        .map(|(name, weight)| Group {
+            set: pairs(&[("count", "1"), ("weight", weight)]),
+            ..group(name, "1", &[])
+        })
+        .to_vec();
+    assert_eq!(served(&spec, 64, 1), [8, 16, 8, 32]);
+    assert_eq!(served(&spec, 61, 1), [8, 16, 8, 29]);
+    // Every fourth line: the first of each round, and the first of d in it.
+    assert_eq!(served(&spec, 16, 4), [8, 0, 0, 8]);
+    spec.set("d.weight", "5").unwrap();
+    assert_eq!(served(&spec, 63, 1), [7, 14, 7, 35]);
+    let error = spec.set("d.weight", "0").unwrap_err().to_string();
+    let message = "bad value for `endpoint.weight`: \"0\"; expected a whole number from 1 to 255";
+    assert_eq!(error, message);
+    spec.set("map.arithmetic", "modulo").unwrap();
+    let message = "impossible configuration: endpoint.weight = 2, map.arithmetic = modulo: only \
+                   weighted interleaving has weights; give map.arithmetic = weighted";
+    assert_eq!(refused(&spec).to_string(), message);
+}
+
 /// What each of four memories serves of 64 lines, each so many further than the one before.
 fn dealt(granularity: &str, arithmetic: &str, stride: u64) -> Vec<u64> {
+    served(&bus(granularity, arithmetic), 64, stride)
+}
+
+/// Four memories on a bus.
+fn bus(granularity: &str, arithmetic: &str) -> FabricSpec {
     let mut spec = spec(&[
         ("topology.kind", "bus"),
         ("requester.count", "1"),
@@ -153,8 +184,12 @@ fn dealt(granularity: &str, arithmetic: &str, stride: u64) -> Vec<u64> {
         ("map.arithmetic", arithmetic),
     ]);
     spec.raw.set("requester.depth", "64").unwrap();
-    let mut fabric = fabric(&spec);
-    for line in 0..64 {
+    spec
+}
+
+fn served(spec: &FabricSpec, lines: u64, stride: u64) -> Vec<u64> {
+    let mut fabric = fabric(spec);
+    for line in 0..lines {
         let access = Access {
             addr: line * stride * 64,
             is_write: false,
