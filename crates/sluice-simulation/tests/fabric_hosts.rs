@@ -181,12 +181,12 @@ fn hosts_share_devices_and_a_run_is_repeatable() {
 /// No request would ever end the run.
 #[test]
 fn hosts_whose_memory_is_all_their_own_are_refused() {
-    let own = POOL.replace(
-        "[requesters.cpu]",
-        "[requesters.migration]\npolicy = \"host\"\n[requesters.cpu]",
+    let own = POOL.replace("counts = \"all\"", "counts = \"all\"\npolicy = \"host\"");
+    let told = refusal(&own);
+    assert!(
+        told.contains("migration.policy = host: all memory is the hosts' own"),
+        "{told}"
     );
-    let own = own.replace("    [requesters.migration]\n    counts = \"all\"\n", "");
-    assert!(refusal(&own).contains("migration.policy = host: all memory is the hosts' own"));
 }
 
 #[test]

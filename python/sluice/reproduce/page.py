@@ -97,6 +97,22 @@ def _template(name: str) -> Any:
     return made.get_template(f"reproduce/{name}")
 
 
+def pictures(one: Evaluated) -> dict[str, str]:
+    """Each figure that is drawn as a file of its own, which follows light and dark as a page does:
+    ``figure-1.svg`` is the first."""
+    sheet = asset("report/page.css")
+    colours = sheet[:sheet.index("\n*")]
+    ground = '<rect width="100%" height="100%" fill="var(--paper)"/>'
+    made = {}
+    for index, figure in enumerate(one.experiment.figures, start=1):
+        if figure.kind != "table":
+            drawn = draw.draw(one, figure, f"{one.experiment.name.replace('/', '-')}-{index}")
+            begin = drawn.index(">") + 1
+            made[f"figure-{index}.svg"] = (
+                f"{drawn[:begin]}<style>{colours}</style>{ground}{drawn[begin:]}\n")
+    return made
+
+
 def style() -> Markup:
     """The report's style, and what only these pages have."""
     return Markup(asset("report/page.css") + asset("reproduce/page.css"))

@@ -67,6 +67,8 @@ class Session:
         self.documents.append(told)
         self._write(f"{experiment.name}/result.json", json.dumps(told, indent=1) + "\n")
         self._write(f"{experiment.name}/index.html", page.render(one, self._runner.version))
+        for name, drawn in page.pictures(one).items():
+            self._write(f"{experiment.name}/{name}", drawn)
         self._write(f"{experiment.name}/runs.csv", frame.as_csv(one))
         put(self._out / experiment.name / "runs.parquet",
             frame.as_parquet(one, self._runner.results, self._runner.version))
