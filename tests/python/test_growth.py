@@ -1,7 +1,8 @@
 """``scripts/growth``: the fit of series that are made up, and a row of small size.
 
 scripts/growth/__main__.py runs what scripts/growth/series.py lists, each command under
-scripts/growth/took.py. scripts/growth/fit.py finds exponents, and scripts/growth/page.py writes.
+scripts/growth/took.py. scripts/growth/fit.py finds exponents, scripts/growth/page.py writes, and
+scripts/growth/kept.py keeps the points.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return page
 
 
-def measured(page: ModuleType, seconds: list[float]) -> object:
+def measured(page: ModuleType, seconds: list[float]) -> Any:
     series = page.Series("made up", "things", tuple(WORK), "sluice", lambda *_: [])
     points = [page.Point(work, second, 8_000.0) for work, second in zip(WORK, seconds, strict=True)]
     return page.Measured(series, points)
@@ -83,3 +85,20 @@ def test_an_unknown_series_is_refused() -> None:
                           text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "no series begins with nots; there are accesses that hit" in done.stderr
+
+
+def test_kept_points_take_the_place_of_what_is_not_measured(
+        page: ModuleType, tmp_path: Path) -> None:
+    import kept
+    old, other = measured(page, [1.0] * len(WORK)), measured(page, [3.0] * len(WORK))
+    new = measured(page, [2.0] * len(WORK))
+    known = [old.series, page.Series("other", "things", tuple(WORK), "sluice", lambda *_: [])]
+    other = page.Measured(known[1], other.points)
+    bound = page.Bound("what", "1 s", True, "sluice")
+    kept.write(tmp_path / "points.json", [old, other], [bound])
+    read, bounds = kept.read(tmp_path / "points.json", known)
+    assert bounds == [bound]
+    assert [one.points for one in read] == [old.points, other.points]
+    merged = kept.merged([new], read, known)
+    assert [one.points[0].seconds for one in merged] == [2.0, 3.0]
+    assert kept.read(tmp_path / "none.json", known) == ([], [])

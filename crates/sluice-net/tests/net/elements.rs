@@ -163,8 +163,9 @@ fn lines_are_dealt_out_by_weights() {
     let message = "bad value for `endpoint.weight`: \"0\"; expected a whole number from 1 to 255";
     assert_eq!(error, message);
     spec.set("map.arithmetic", "modulo").unwrap();
-    let message = "endpoint group `b`: impossible configuration: endpoint.weight = 2, map.arithmetic = modulo: only \
-                   weighted interleaving has weights; give map.arithmetic = weighted";
+    let message = "endpoint group `b`: impossible configuration: endpoint.weight = 2, \
+                   map.arithmetic = modulo: only weighted interleaving has weights; give \
+                   map.arithmetic = weighted";
     assert_eq!(refused(&spec).to_string(), message);
 }
 
