@@ -8,7 +8,7 @@ use sluice_abi::{
 };
 use sluice_model::DeviceConfig;
 use sluice_results::{
-    DeviceParts, Exit, Figures, HitTimes, Moments, Process, ProcessMark, Run, read_heat,
+    DeviceParts, Exit, Figures, HitTimes, Moments, Process, ProcessMark, Run, Timeline, read_heat,
     read_marks, read_processes, read_run,
 };
 use std::fs::File;
@@ -304,6 +304,38 @@ fn heat_is_read_from_where_it_was_written_alone() {
     wanted.sort_unstable();
     assert_eq!(read_heat(dir.path(), PID, 0), wanted);
     assert_eq!(read_heat(dir.path(), PID, 1), []);
+}
+
+/// A row of the map is a range of pages, and a column what came since the one before.
+#[test]
+fn a_map_of_misses_names_pages_and_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = HEAT_PAGES * 10;
+    let block = block(PID, 1);
+    block.pages.store(pages, Relaxed);
+    write(dir.path(), 0, &block);
+    let path = dir.path().join(format!("proc-{PID}-0.stats"));
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_len(view_bytes(pages) as u64).unwrap();
+    let missed = |range: u64, misses: u32| {
+        let at = heat_at(pages) as u64 + range * 4;
+        file.write_all_at(&misses.to_ne_bytes(), at).unwrap();
+    };
+    let mut timeline = Timeline::default();
+    missed(2, 5);
+    timeline.sample(0.25, dir.path(), PID);
+    missed(2, 6);
+    missed(9, 7);
+    timeline.sample(1.5, dir.path(), PID);
+    assert_eq!(
+        timeline.heat().to_csv().lines().collect::<Vec<_>>(),
+        [
+            "from_s,to_s,first_page,pages,misses",
+            "0.000,0.250,128,64,5",
+            "0.250,1.500,128,64,1",
+            "0.250,1.500,576,64,7",
+        ]
+    );
 }
 
 /// A program image, and what became of it.

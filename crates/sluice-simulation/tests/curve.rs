@@ -245,14 +245,18 @@ fn a_host_s_threads_keep_the_pace_and_miss_cold_pages_once() {
     near(curve.loads[0].bytes_per_s, slow, 0.15, "rate");
     assert!(curve.loads[1].bytes_per_s > 2.0 * slow);
     assert_eq!(curve.knee, knee(&curve));
+    // Twice through half as much.
     let warm = Traffic {
         start: Start::Warm,
         chase: 0,
+        size: MIB / 2,
+        passes: 2,
         ..traffic
     };
     let curve = host_curve(&[], warm, &[Ps::from_us(2)], false).expect("nobody stops it");
     let load = &curve.loads[0];
     assert_eq!((load.misses, load.chase_latency_ns), (Some(0), None));
+    assert_eq!((load.pace_ns, load.accesses), (2_000.0, 2 * 16_384));
     near(load.time_s, 16_384.0 * 2e-6, 0.1, "time");
 }
 
@@ -297,6 +301,8 @@ fn a_fabric_s_requesters_keep_the_pace_up_to_the_link() {
     let curve = fabric_curve(&[], TRAFFIC, &paces, false).expect("nobody stops it");
     // The dependent load has its part of the link beside 512 requests.
     let of_link = 8e9 * 512.0 / 513.0;
+    let paces: Vec<f64> = curve.loads.iter().map(|load| load.pace_ns).collect();
+    assert_eq!(paces, [1_000.0, 0.0]);
     for (load, rate) in curve.loads.iter().zip([2.0 * LINE / 1e-6, of_link]) {
         adds_up(load, LINE);
         assert_eq!((load.accesses, load.misses), (4_096, None));
