@@ -106,3 +106,33 @@ impl Window {
         self.ahead = self.size;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `get_next_ra_size` of Linux' mm/readahead.c: four times below a sixteenth of the most, twice
+    /// up to a half, and then the most.
+    #[test]
+    fn windows_grow_as_linux_s() {
+        for (size, most, next) in [
+            (4, 128, 16),
+            (8, 128, 16),
+            (60, 128, 120),
+            (64, 128, 128),
+            (68, 128, 128),
+            (128, 128, 128),
+            (4, 32, 8),
+            (16, 32, 32),
+        ] {
+            let mut window = Window::default();
+            window.begin_again(0, size, most);
+            assert_eq!(window.size, next, "{size} of {most}");
+            assert_eq!((window.start, window.ahead), (0, next));
+            // The next one begins where this one ends, and is no smaller.
+            window.go_on(most);
+            assert_eq!(window.start, next, "{size} of {most}");
+            assert!((next..=most).contains(&window.size), "{window:?}");
+        }
+    }
+}

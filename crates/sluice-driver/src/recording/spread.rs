@@ -186,6 +186,7 @@ mod tests {
         let other = (0..12).map(|i| 64 + (i + 6) % 12).collect();
         assert_eq!(lines(Spread::Each, 2), [all, other]);
         assert_eq!(Spread::Each.footprint(&recording(), 3), Bytes(3 * 4096));
+        assert_eq!((recording().len(), recording().writes()), (12, 6));
     }
 
     #[test]
