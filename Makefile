@@ -113,7 +113,7 @@ bench-policies: setup ## Requests a second of the eviction policies beside libCa
 	@$(PYTHON) tests/oracle/speed.py --traces $(CARGO_TARGET_DIR)/oracle
 
 .PHONY: mutants
-mutants: ## Change the code COUNT times at random, and count the changes that no test sees (an hour)
+mutants: ## Change the code COUNT times at random, and count the changes that no test sees (hours)
 	@scripts/mutants --seed $(SEED) --count $(COUNT) $(CRATES)
 
 .PHONY: model-mutants
