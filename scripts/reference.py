@@ -153,7 +153,7 @@ vppbs = ["ssd0.1", "sw1:4", "sw1:5.2"]  # devices by name, or by port and logica
 
 `--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`,
 `--set ssd.link.bandwidth=8000`, `--set ssd.cache.capacity=64MiB` of its device,
-`--set cpu.l2.capacity=1MiB` of its hosts.
+`--set cpu.l2.capacity=1MiB` of its hosts, `--set cpu.workload=tpcc` what they run.
 Requesters and endpoints are edge ports: 4096 at most, as port ids have 12 bits.
 
 **Virtual hierarchies** (CXL 2.0 and later). Without `[[vcs]]` switches route by port (PBR) and

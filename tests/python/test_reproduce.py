@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from experiments import EXPERIMENT, Lab
@@ -50,6 +52,15 @@ def test_runs_are_parquet_and_csv(lab: Lab) -> None:
         runs["system"], runs["load"], strict=True)]
     assert [float(line.split(",")[head.split(",").index("time")]) for line in lines] == [
         100.0, 200.0, 400.0, 25.0, 50.0, 100.0]
+
+
+def test_a_picture_is_a_file_that_has_its_colours(lab: Lab) -> None:
+    assert lab.run() == 0
+    text = (lab.out / "test" / "fig1" / "figure-1.svg").read_text()
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    for name in set(re.findall(r"var\((--\w+)\)", text)):
+        # Once for light pages, once for dark ones.
+        assert text.count(f"{name}: #") == 2, name
 
 
 def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
