@@ -81,6 +81,8 @@ OWN = {"workload": "crates/sluice-workload/result.schema.json"}
 MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not edit."
 # The module of what several kinds have.
 SHARED = "parts"
+# Parts of one kind alone for which its own module has no room.
+BESIDE = {"Disk"}
 
 
 def main() -> int:
@@ -238,7 +240,7 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
             shape = {key: part.get(key) for key in ("properties", "required")}
             assert shapes.setdefault(name, shape) == shape, f"two classes {name}"
             places.setdefault(name, []).append(kind)
-    home = {name: SHARED if len(kinds) > 1 else kinds[0].replace("-", "_")
+    home = {name: SHARED if len(kinds) > 1 or name in BESIDE else kinds[0].replace("-", "_")
             for name, kinds in places.items()}
     modules = {}
     for module in sorted(set(home.values())):

@@ -40,6 +40,14 @@ class Device:
         latencies: npt.NDArray[np.float64],
         progress: _Told | None,
     ) -> None: ...
+    def block(
+        self,
+        op: str,
+        pages: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.uint64],
+        at_ns: npt.NDArray[Any] | None,
+        latencies: npt.NDArray[np.float64],
+    ) -> None: ...
     def now_ns(self) -> float: ...
     def stats(self) -> str: ...
 

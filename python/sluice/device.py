@@ -76,6 +76,35 @@ class Device:
             self._core.access(places, stores, bytes_, at, took, told)
         return took
 
+    def block(self, op: str, pages: npt.ArrayLike, counts: npt.ArrayLike = 1, *,
+              at_ns: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
+        """Read, write or trim whole pages, as an NVMe drive does: the block door of this device.
+
+        ``op`` is ``"read"``, ``"write"`` or ``"trim"``, ``pages`` the first page of each request,
+        of 4 KiB each, and ``counts`` how many it is about; one value may stand for all. Returns
+        how long each took, in nanoseconds. ``at_ns`` is as for :meth:`access`.
+
+        A page that is cached is read from there. Others are read from flash and do not enter the
+        cache. A write or trim ends the cached copy (Cylon 4.6). Raises
+        :class:`sluice.BadValueError` before anything is asked for, and
+        :class:`sluice.WorkloadError` if the device has no flash or takes no more writes.
+
+        >>> import sluice
+        >>> device = sluice.Device("cxl-ssd", device_capacity="64MiB", cache_capacity="1MiB")
+        >>> flash = device.block("read", [0, 8])
+        >>> _ = device.access([0])                      # now the page is cached
+        >>> bool(device.block("read", [0])[0] < flash.min())
+        True
+        """
+        first = _flat("pages", _whole("pages", pages))
+        many = _spread("counts", _whole("counts", counts), len(first))
+        at = None if at_ns is None else _spread("at_ns", _times(at_ns), len(first),
+                                                one_for_all=False)
+        took = np.empty(len(first))
+        with _Alone(self._lock):
+            self._core.block(op, first, many, at, took)
+        return took
+
     @property
     def now_ns(self) -> float:
         """The device's time: when all that was asked for is done, in nanoseconds.

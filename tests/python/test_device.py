@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,3 +192,40 @@ def test_what_only_a_live_run_honours_is_refused(key: str, value: object) -> Non
             door()
     both = {"device.persistent": "yes", key: value}
     assert sluice.resolve("cylon", both)[key] == str(value)
+
+
+def test_the_block_door_is_of_the_same_device() -> None:
+    one = device()
+    flash = one.block("read", [7, 9])
+    missed, hit = one.access([7 * 4096, 7 * 4096])
+    assert list(flash) == [missed, missed]
+    assert one.block("read", [7])[0] == hit
+    assert one.block("write", [7])[0] == hit
+    assert one.access([7 * 4096])[0] >= missed
+    before = one.now_ns
+    together = one.block("read", [20, 21], at_ns=[before, before])
+    assert list(together) == [missed, missed]
+    assert one.now_ns == before + missed
+    assert len(one.block("trim", [0, 8], counts=[8, 4])) == 2
+
+
+@pytest.mark.parametrize(("op", "pages", "counts", "says"), [
+    ("erase", [0], 1, 'bad value for `op`: "erase"; expected read, write or trim'),
+    ("read", [16384], 1, 'bad value for `pages`: "16384"; expected pages below 16384'),
+    ("read", [0, 16383], 2, '"16383 and 2 pages from there"; expected pages below 16384'),
+    ("read", [1], 0, 'bad value for `counts`: "0"; expected 1 page or more'),
+    ("read", [[1]], 1, "bad pages: an array of shape (1, 1); expected one dimension"),
+    ("read", [1, 2], [1], "bad counts: 1 values; expected 2"),
+])
+def test_no_request_of_the_block_door_is_guessed(op: str, pages: Any, counts: Any, says: str
+                                                 ) -> None:
+    one = device()
+    with pytest.raises(sluice.BadValueError, match=re.escape(says)):
+        one.block(op, pages, counts)
+    assert one.now_ns == 0
+
+
+def test_a_memory_expander_has_no_block_door() -> None:
+    one = sluice.Device("cxl-dram", device_capacity="64MiB")
+    with pytest.raises(sluice.WorkloadError, match="no cache and no flash"):
+        one.block("read", [0])

@@ -59,6 +59,14 @@ codes! {
         Random = 10, "random";
         /// They will be accessed in order: those next in line are sent for, those passed go cold.
         Sequential = 11, "sequential";
+        /// The block door's read. Pages that are cached come from there, others do not enter the
+        /// cache. Its commands are answered at once: `done_ns` says when the device will be done.
+        BlockRead = 12, "block read";
+        /// The block door's write of whole pages, whose contents are in the device's memory
+        /// already. Cached copies end.
+        BlockWrite = 13, "block write";
+        /// The block door's TRIM: the pages have no contents any more.
+        BlockTrim = 14, "block trim";
     }
 }
 
@@ -105,6 +113,8 @@ codes! {
         NoCache = 6, "the device has no cache";
         /// The persistent store cannot keep it.
         Store = 7, "its store cannot keep it: the command that runs the program says why";
+        /// So many flash blocks have failed that the device takes no more writes.
+        ReadOnly = 8, "so many flash blocks have failed that the device takes no more writes";
     }
 }
 
@@ -181,7 +191,7 @@ pub struct Range {
 /// A well-formed submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// `Pin` to `Flush`, and `Cold` to `Sequential`.
+    /// `Pin` to `Flush`, and `Cold` to `BlockTrim`.
     Pages(Operation, Range),
     /// `Set`.
     Set(Text),
@@ -280,7 +290,7 @@ pub struct Completion {
     pub refused: u64,
     /// The first page that was refused, as a byte of the device.
     pub first_refused: u64,
-    /// When it was done, ns since the device was started.
+    /// When it was done, or with the block door will be, ns since the device was started.
     pub done_ns: u64,
     /// What was wrong with parameters.
     pub text: Text,

@@ -69,6 +69,8 @@ pub const SHARED_SOCKET: &str = "shared.sock";
 pub const GUEST_RING_LINK: &str = "guest-ring";
 /// And of its statistics and residency map.
 pub const VIEW_LINK: &str = "view";
+/// Name of the socket by which QEMU reaches the device as a disk.
+pub const DISK_SOCKET: &str = "disk";
 /// A file in the session directory that everybody who uses the session keeps locked, shared. It
 /// begins with [`SESSION_MARK`].
 pub const LOCK_FILE: &str = "lock";

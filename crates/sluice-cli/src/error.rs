@@ -146,6 +146,8 @@ pub enum Error {
     #[error(transparent)]
     Control(#[from] sluice_control::Error),
     #[error(transparent)]
+    Disk(#[from] sluice_disk::Error),
+    #[error(transparent)]
     Ctl(#[from] sluice_ctl::CtlError),
     /// The session cannot be written down.
     #[error(transparent)]

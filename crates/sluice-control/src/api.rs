@@ -423,6 +423,7 @@ pub extern "C" fn sluice_ctl_reason_text(reason: u32) -> *const c_char {
         Some(Reason::Held) => c"the kernel holds it in place",
         Some(Reason::NoCache) => c"the device has no cache",
         Some(Reason::Store) => c"its store cannot keep it",
+        Some(Reason::ReadOnly) => c"too many flash blocks have failed",
         Some(Reason::None) | None => c"",
     };
     text.as_ptr()

@@ -1,8 +1,8 @@
 //! A device that is asked by arrays of accesses, and keeps its time between them.
 
 use crate::closed_loop::SimResult;
-use sluice_model::{Device, Op, Request, ServedBy, Stats};
-use sluice_units::{Fnv, LINE_BYTES, Ps};
+use sluice_model::{BlockOp, BlockRequest, Device, Op, Refused, Request, ServedBy, Stats};
+use sluice_units::{Fnv, LINE_BYTES, Lpn, Ps};
 
 /// Accesses between two questions whether to stop: some milliseconds.
 const STRETCH: usize = 1 << 16;
@@ -29,6 +29,19 @@ impl Accesses<'_> {
         let rest = (first / LINE_BYTES + 1) * LINE_BYTES;
         std::iter::once(first).chain((rest..end).step_by(LINE_BYTES as usize))
     }
+}
+
+/// Requests of the block door, one kind at a time; the arrays have the same length.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    /// What each does with its pages.
+    pub op: BlockOp,
+    /// The first page of each.
+    pub pages: &'a [u64],
+    /// How many pages each is about, at least 1. `None`: one.
+    pub counts: Option<&'a [u64]>,
+    /// When each is made, none before the one before it. `None`: when the one before is done.
+    pub at: Option<&'a [Ps]>,
 }
 
 /// A device with its requester: the accesses of all arrays are counted together.
@@ -88,6 +101,37 @@ impl Bulk {
             last = last.max(done_at);
         }
         last
+    }
+
+    /// Makes each request of the block door, and says how long it took. `stop` is asked as by
+    /// [`Bulk::access`].
+    ///
+    /// # Errors
+    /// Why the device refused a request. Those before it were made.
+    ///
+    /// # Panics
+    /// If a page is not on the device.
+    pub fn block(
+        &mut self,
+        given: Blocks<'_>,
+        mut stop: impl FnMut(u64) -> bool,
+    ) -> Result<Vec<Ps>, Refused> {
+        let mut times = Vec::with_capacity(given.pages.len());
+        let mut now = self.now();
+        for (index, page) in given.pages.iter().enumerate() {
+            if index % STRETCH == 0 && stop(index as u64) {
+                break;
+            }
+            now = given.at.map_or(now, |at| at[index]);
+            let count = given.counts.map_or(1, |counts| counts[index]);
+            let request = BlockRequest::new(given.op, Lpn::of(*page), count);
+            let done_at = self.device.block(now, request, &mut ())?.done_at;
+            times.push(done_at - now);
+            self.made = now;
+            self.counted.sim_time = self.counted.sim_time.max(done_at);
+            now = done_at;
+        }
+        Ok(times)
     }
 
     /// When all that was asked for is done.

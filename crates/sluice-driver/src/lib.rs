@@ -21,7 +21,7 @@ mod threads;
 mod traffic;
 mod work;
 
-pub use bulk::{Accesses, Bulk};
+pub use bulk::{Accesses, Blocks, Bulk};
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
 pub use files::{Door, FileTraffic, HostCosts, files};
 pub use optimum::optimum;

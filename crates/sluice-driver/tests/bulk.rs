@@ -1,7 +1,7 @@
 //! Arrays of accesses are the accesses of the closed loop, and keep their time between them.
 
-use sluice_driver::{Access, Accesses, Bulk, Options, run};
-use sluice_model::{Device, DeviceConfig};
+use sluice_driver::{Access, Accesses, Blocks, Bulk, Options, run};
+use sluice_model::{BlockOp, Device, DeviceConfig};
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps, Rng};
 
 const HIT: Ps = Ps::from_ns(150);
@@ -109,4 +109,55 @@ fn it_stops_where_it_is_told_to() {
     });
     assert_eq!(asked, [0, 65_536, 131_072]);
     assert_eq!((took.len(), bulk.counted().accesses), (131_072, 131_072));
+}
+
+/// A disk and a memory window are doors of one device: what is cached comes from the cache, what is
+/// written as blocks is cached no longer, and both go on with one time.
+#[test]
+fn blocks_and_accesses_are_of_one_device() {
+    const PAGE: u64 = PAGE_BYTES;
+    let mut bulk = Bulk::new(device());
+    let block = |bulk: &mut Bulk, op, pages: &[u64], counts: Option<&[u64]>| {
+        let given = Blocks {
+            op,
+            pages,
+            counts,
+            at: None,
+        };
+        bulk.block(given, never).unwrap()
+    };
+    // Flash, and once more: a block read brings nothing into the cache. Two pages of two dies take
+    // no longer than one.
+    assert_eq!(block(&mut bulk, BlockOp::Read, &[7, 7], None), [MISS; 2]);
+    assert_eq!(block(&mut bulk, BlockOp::Read, &[8], Some(&[2])), [MISS]);
+    assert_eq!(
+        bulk.access(loads(&[7 * PAGE, 7 * PAGE]), never),
+        [MISS, HIT]
+    );
+    assert_eq!(block(&mut bulk, BlockOp::Read, &[7], None), [HIT]);
+    assert_eq!(block(&mut bulk, BlockOp::Write, &[7], None), [HIT]);
+    let before = bulk.now();
+    let again = bulk.access(loads(&[7 * PAGE]), never)[0];
+    assert!(
+        again >= MISS,
+        "the written page is cached no longer: {again}"
+    );
+    assert_eq!(bulk.now(), before + again);
+    block(&mut bulk, BlockOp::Trim, &[0], Some(&[16]));
+    let stats = bulk.device().stats();
+    let counts = [
+        stats.block_reads,
+        stats.block_cache_hits,
+        stats.block_writes,
+        stats.block_trims,
+    ];
+    assert_eq!(counts, [5, 1, 1, 16]);
+    // At times of their own two requests overlap.
+    let given = Blocks {
+        op: BlockOp::Read,
+        pages: &[100, 101],
+        counts: None,
+        at: Some(&[bulk.now(), bulk.now()]),
+    };
+    assert_eq!(bulk.block(given, never).unwrap(), [MISS; 2]);
 }

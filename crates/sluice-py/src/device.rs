@@ -7,8 +7,8 @@ use crate::raised::Raised;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sluice_driver::{Accesses, Bulk, Visibility};
-use sluice_model::DeviceConfig;
+use sluice_driver::{Accesses, Blocks, Bulk, Visibility};
+use sluice_model::{BlockOp, DeviceConfig};
 use sluice_results::to_json;
 use sluice_simulation::Plan;
 use sluice_units::Ps;
@@ -108,6 +108,48 @@ impl Device {
         latencies.copy_from_slice(py, &took)
     }
 
+    /// Makes each request of the block door and writes how long it took, in nanoseconds, into
+    /// `latencies`.
+    ///
+    /// Raises `sluice.BadValueError` before anything is asked for, and `sluice.WorkloadError` if
+    /// the device has no flash, or none that can be written any more.
+    #[pyo3(signature = (op, pages, counts, at_ns, latencies))]
+    fn block(
+        &mut self,
+        py: Python<'_>,
+        op: &str,
+        pages: PyBuffer<u64>,
+        counts: PyBuffer<u64>,
+        at_ns: Option<PyBuffer<f64>>,
+        latencies: PyBuffer<f64>,
+    ) -> PyResult<()> {
+        let op = match op {
+            "read" => BlockOp::Read,
+            "write" => BlockOp::Write,
+            "trim" => BlockOp::Trim,
+            _ => return Err(errors::bad_value(py, "op", op, "read, write or trim")),
+        };
+        let (pages, counts) = (pages.to_vec(py)?, counts.to_vec(py)?);
+        self.check_pages(py, &pages, &counts)?;
+        let at = at_ns.map(|at| at.to_vec(py)).transpose()?;
+        let bulk = self
+            .bulk
+            .get_mut()
+            .unwrap_or_else(|broken| broken.into_inner());
+        let at = at.map(|at| times(py, &at, bulk.made())).transpose()?;
+        let given = Blocks {
+            op,
+            pages: &pages,
+            counts: Some(&counts),
+            at: at.as_deref(),
+        };
+        let progress = Progress::new(None, Some(pages.len() as u64));
+        let took = detached(py, &progress, |stop| bulk.block(given, stop))?;
+        let took = took.map_err(|refused| errors::refused(py, &refused))?;
+        let took: Vec<f64> = took.iter().map(|took| took.0 as f64 / PS_PER_NS).collect();
+        latencies.copy_from_slice(py, &took)
+    }
+
     /// When all that was asked for is done, in nanoseconds.
     fn now_ns(&mut self) -> f64 {
         let bulk = self
@@ -138,6 +180,26 @@ impl Device {
 }
 
 impl Device {
+    /// Every page must be on the device: checked before anything is asked for.
+    fn check_pages(&self, py: Python<'_>, pages: &[u64], counts: &[u64]) -> PyResult<()> {
+        let has = u64::from(self.config.pages);
+        for (page, count) in pages.iter().zip(counts) {
+            if *count == 0 {
+                let expected = "1 page or more of each request";
+                return Err(errors::bad_value(py, "counts", "0", expected));
+            }
+            if page.checked_add(*count).is_none_or(|end| end > has) {
+                let given = match count {
+                    1 => page.to_string(),
+                    _ => format!("{page} and {count} pages from there"),
+                };
+                let expected = format!("pages below {has}, of device.capacity");
+                return Err(errors::bad_value(py, "pages", &given, &expected));
+            }
+        }
+        Ok(())
+    }
+
     /// Every byte must be on the device: checked before anything is asked for.
     fn check_places(
         &self,

@@ -82,6 +82,15 @@ pub fn policy(py: Python<'_>, message: &str) -> PyErr {
     of_class(py, "policy", message)
 }
 
+/// The exception for a request that the device refused.
+pub fn refused(py: Python<'_>, why: &sluice_model::Refused) -> PyErr {
+    let details = Details {
+        class: "WorkloadError",
+        ..Details::default()
+    };
+    raise(py, &why.to_string(), &details)
+}
+
 /// The exception for a prefetcher that broke its contract.
 pub fn prefetcher(py: Python<'_>, message: &str) -> PyErr {
     of_class(py, "prefetcher", message)

@@ -24,6 +24,36 @@ pub struct Machine {
     /// `false` with `--baseline`: there was no device, the fields of a live run are empty, and
     /// there is no `workload`.
     pub emulated: bool,
+    /// What the device did as a disk. `null` if it was none.
+    pub disk: Option<Disk>,
+}
+
+/// What a device did as a disk of its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disk {
+    /// Requests that read.
+    pub reads: u64,
+    /// Requests that wrote.
+    pub writes: u64,
+    /// Requests that trimmed.
+    pub trims: u64,
+    /// Requests to make durable what was written.
+    pub flushes: u64,
+    /// Requests that ended with an error.
+    pub failed: u64,
+    /// Bytes that were read.
+    pub read_bytes: u64,
+    /// Bytes that were written.
+    pub written_bytes: u64,
+    /// Half of the reads and writes were done by the device within this time, from the guest's
+    /// queue on, ns.
+    pub device_p50_ns: u64,
+    /// Ninety-nine of a hundred were, ns.
+    pub device_p99_ns: u64,
+    /// For half of them the guest was told within this time, ns.
+    pub answered_p50_ns: u64,
+    /// For ninety-nine of a hundred it was, ns.
+    pub answered_p99_ns: u64,
 }
 
 /// The machine of a guest whose device is simulated.

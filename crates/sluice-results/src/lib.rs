@@ -46,7 +46,7 @@ pub use fabric::{
 pub use files::{FilesResult, FilesSchema, FilesTraffic};
 pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
-pub use guest::{Guest, Machine, SimulatedMachine};
+pub use guest::{Disk, Guest, Machine, SimulatedMachine};
 pub use heat::{Heat, HeatMap, heat_since, read_heat};
 pub use hints::{
     ColdHints, DontneedHints, FreeHints, Hints, IgnoredHints, MlockHints, MunlockHints,

@@ -131,6 +131,34 @@ class DeviceParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """What a device did as a disk of its guest."""
+    answered_p50_ns: int
+    """For half of them the guest was told within this time, ns."""
+    answered_p99_ns: int
+    """For ninety-nine of a hundred it was, ns."""
+    device_p50_ns: int
+    """Half of the reads and writes were done by the device within this time, from the guest's
+    queue on, ns."""
+    device_p99_ns: int
+    """Ninety-nine of a hundred were, ns."""
+    failed: int
+    """Requests that ended with an error."""
+    flushes: int
+    """Requests to make durable what was written."""
+    read_bytes: int
+    """Bytes that were read."""
+    reads: int
+    """Requests that read."""
+    trims: int
+    """Requests that trimmed."""
+    writes: int
+    """Requests that wrote."""
+    written_bytes: int
+    """Bytes that were written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
     """A distribution with its histogram."""
     count: int

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sluice.results.parts import (
     Cache,
     DeviceParts,
+    Disk,
     Flash,
     Guest,
 )
@@ -241,6 +242,8 @@ class Machine:
     """CPUs that it may have at most."""
     direct: bool
     """Whether the guest's accesses reach a cached page without QEMU."""
+    disk: Disk | None
+    """What the device did as a disk. `null` if it was none."""
     emulated: bool
     """`false` with `--baseline`: there was no device, the fields of a live run are empty, and
     there is no `workload`."""

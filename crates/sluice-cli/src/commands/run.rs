@@ -196,27 +196,8 @@ fn persistence(
              no, or `--place dax:PATH` besides",
         ));
     };
-    let bad = |why: &str| Error::value("--store", &args.store, why);
-    let path = args.store.strip_prefix("file:").filter(|p| !p.is_empty());
-    let store = PathBuf::from(path.ok_or_else(|| {
-        bad("with device.persistent=yes expected file:STORE, the file that keeps the device")
-    })?);
-    if store.is_dir() {
-        return Err(bad(
-            "it is a folder; with device.persistent=yes expected the file that keeps the device, \
-             which is made if it is not there",
-        ));
-    }
-    if store.canonicalize().is_ok_and(|store| store == *memory) {
-        return Err(bad("it is the device's memory; expected another file"));
-    }
-    Ok(Some(Persistence {
-        store,
-        memory: memory.clone(),
-        device: args.live.device.device.clone(),
-        pages: config.pages.into(),
-        program_energy: config.program_energy,
-    }))
+    let device = &args.live.device.device;
+    Persistence::new(&args.store, memory.clone(), device, config).map(Some)
 }
 
 /// What `--store` names, checked.

@@ -25,6 +25,7 @@ use persist::{Persistence, Persistent};
 use rustix::process::{getpid, set_child_subreaper};
 use shmem::SharedMemory;
 use sluice_abi::{RING_BYTES, view_bytes};
+use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{
@@ -130,7 +131,8 @@ impl<'a> Live<'a> {
     /// Makes what the program needs at its start.
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
         if self.config.persistent && self.persistence.is_none() {
-            let why = "only `sluice run --place dax:PATH --store file:STORE` keeps a device";
+            let why = "only `sluice run --place dax:PATH` and `sluice vm --attach dax|cxl` keep a \
+                       device, with --store file:STORE";
             return Err(Error::value("`device.persistent`", "yes", why));
         }
         numa::check(&self.settings, &self.place, &self.kinds)?;
@@ -234,6 +236,12 @@ impl Ready<'_> {
     /// Threads that the runtime has in the program.
     pub fn runtime_threads(&self) -> u64 {
         self.live.session(self.session.path()).threads() as u64
+    }
+
+    /// The power of the device as a disk: who keeps a persistent one cuts it.
+    pub fn power(&self) -> Power {
+        let kept = self.live.persistence.as_ref();
+        kept.map(|kept| kept.power.clone()).unwrap_or_default()
     }
 
     /// What the device is, checked.

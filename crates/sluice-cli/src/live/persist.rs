@@ -11,6 +11,8 @@ use sluice_abi::{
     Answer, DESK_FILE, DESK_MAGIC, Desk, DeskState, PROGRAMMED_AT, Ticket, Wanted, desk_bytes,
     desk_words, lost_at,
 };
+use sluice_disk::Power;
+use sluice_model::DeviceConfig;
 use sluice_region::{Mapping, create_private, futex_wait, futex_wake};
 use sluice_store::{Error as StoreError, Keeper, Kept, PAGE, Pages, Shape, Store};
 use std::fs::File;
@@ -41,6 +43,8 @@ pub struct Persistence {
     pub pages: u64,
     /// Nanojoules for the program of a page.
     pub program_energy: u64,
+    /// The power of the device as a disk, if it is one.
+    pub power: Power,
 }
 
 /// A store that is being kept.
@@ -59,9 +63,41 @@ struct Shared {
     cut: Mutex<Option<Kept>>,
     /// A process of ours that has nothing to do with the device.
     spared: u32,
+    power: Power,
 }
 
 impl Persistence {
+    /// What `--store` names, checked: where a persistent device, whose memory is a file, is kept.
+    pub fn new(
+        text: &str,
+        memory: PathBuf,
+        device: &str,
+        config: &DeviceConfig,
+    ) -> Result<Persistence, Error> {
+        let bad = |why: &str| Error::value("--store", text, why);
+        let path = text.strip_prefix("file:").filter(|p| !p.is_empty());
+        let store = PathBuf::from(path.ok_or_else(|| {
+            bad("with device.persistent=yes expected file:STORE, the file that keeps the device")
+        })?);
+        if store.is_dir() {
+            return Err(bad(
+                "it is a folder; with device.persistent=yes expected the file that keeps the \
+                 device, which is made if it is not there",
+            ));
+        }
+        if store.canonicalize().is_ok_and(|store| store == memory) {
+            return Err(bad("it is the device's memory; expected another file"));
+        }
+        Ok(Persistence {
+            store,
+            memory,
+            device: device.to_owned(),
+            pages: config.pages.into(),
+            program_energy: config.program_energy,
+            power: Power::default(),
+        })
+    }
+
     fn failed(&self) -> impl Fn(StoreError) -> Error {
         let path = self.store.clone();
         move |why| Error::unfit(path.display(), why)
@@ -100,6 +136,7 @@ impl Persistence {
             is_over: AtomicBool::new(false),
             cut: Mutex::new(None),
             spared,
+            power: self.power.clone(),
         });
         let thread = |run: fn(&Shared)| {
             let shared = shared.clone();
@@ -279,6 +316,7 @@ impl Shared {
             let why = std::io::Error::other("a process of the program could not be killed");
             return self.answer(ticket, self.failed(&why));
         }
+        self.power.cut();
         let written = self.write_back(|| false);
         let mut keeper = self.keeper();
         let all = keeper.all();
@@ -310,6 +348,7 @@ impl Persistent {
     pub fn finish(self) -> Result<(), Error> {
         let shared = &self.shared;
         shared.is_over.store(true, Release);
+        shared.power.cut();
         shared.desk().bell.fetch_add(1, AcqRel);
         futex_wake(&shared.desk().bell);
         for thread in self.threads {

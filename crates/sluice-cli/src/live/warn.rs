@@ -52,7 +52,10 @@ pub fn of_run(result: &Run<'_>) {
     of_refusals(count(Counter::PolicyRefused));
     of_picks(count(Counter::PrefetchRefused));
     of_wear(count(Counter::WritesRefused));
-    of_sharing(count(Counter::SharedBytes));
+    // A guest's memory beside its device is meant to stay in DRAM.
+    if !result.place.starts_with("guest:") {
+        of_sharing(count(Counter::SharedBytes));
+    }
     of_files(
         count(Counter::FilesWritable),
         count(Counter::FilesUnleased),

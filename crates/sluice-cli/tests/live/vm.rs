@@ -1,6 +1,7 @@
 //! `sluice vm --demo`: Debian's own kernel and tools on Debian's own QEMU see the device as what
 //! it is attached as, and meet it as its model says.
 
+mod disk;
 mod endings;
 mod guest_program;
 mod programs;

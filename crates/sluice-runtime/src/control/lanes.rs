@@ -136,6 +136,9 @@ impl Lanes {
         let answer = match submission.request {
             Request::Stats => Completion::new(0, Status::Done),
             Request::Set(text) => self.set(&text),
+            Request::Pages(operation, _) if !self.has_door(operation) => {
+                Completion::new(0, Status::BadOperation)
+            }
             Request::Pages(operation, range) => match self.pages_of(&range) {
                 Ok((first, count)) => {
                     let job = Job::new(self.engine, operation, first, count);
@@ -152,7 +155,8 @@ impl Lanes {
     fn complete(&mut self, at: usize, tag: u64, mut answer: Completion) {
         answer.tag = tag;
         let now = now_ns();
-        answer.done_ns = now.saturating_sub(self.engine.started_ns);
+        let answered_ns = now.saturating_sub(self.engine.started_ns);
+        answer.done_ns = answer.done_ns.max(answered_ns);
         let refused = !matches!(
             answer.status,
             Status::Done | Status::Nothing | Status::Partly

@@ -10,7 +10,7 @@ use core::cmp::Reverse;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Release;
 use sluice_abi::{CHANNELS, Completion, Counter, Operation, Reason, Status};
-use sluice_model::{Command, Done, Pattern, Refused};
+use sluice_model::{BlockOp, BlockRequest, Command, Done, Pattern, Refused};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
 use std::collections::BinaryHeap;
@@ -191,7 +191,7 @@ impl Job {
         core.give_way();
     }
 
-    fn step(&self, engine: &Engine, arrivals: &Arrivals, core: &mut Core, now_ns: u64) -> Step {
+    fn step(&mut self, engine: &Engine, arrivals: &Arrivals, core: &mut Core, now_ns: u64) -> Step {
         let brings_in = matches!(self.operation, Operation::Pin | Operation::Prefetch);
         let lpn = self.next;
         if brings_in && core.host.state[lpn as usize] & OFF_DEVICE != 0 {
@@ -204,6 +204,10 @@ impl Job {
             return core.take_advice(engine, lpn, pattern);
         }
         let now = engine.device_time(now_ns);
+        if let Some(op) = block_of(self.operation) {
+            let outcome = core.block(now, op, lpn);
+            return self.block_step(engine, outcome, now_ns);
+        }
         let step = match self.operation {
             Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
             Operation::Unpin if !core.device.is_pinned(Lpn::of(lpn)) => return Step::Already,
@@ -222,6 +226,19 @@ impl Job {
             Outcome::Done(done) => Step::Changed(brings_in.then(|| wall(done.at))),
             Outcome::Refused(reason) => Step::Refused(reason),
             Outcome::NotBefore(at) => Step::NotBefore(wall(at).max(now_ns + AGAIN_NS)),
+        }
+    }
+
+    /// What became of a page of the block door: the command is done with its last page.
+    fn block_step(&mut self, engine: &Engine, outcome: Outcome, now_ns: u64) -> Step {
+        match outcome {
+            Outcome::Done(done) => {
+                let done_ns = engine.wall_ns(done.at).saturating_sub(engine.started_ns);
+                self.answer.done_ns = self.answer.done_ns.max(done_ns);
+                Step::Changed(None)
+            }
+            Outcome::Refused(reason) => Step::Refused(reason),
+            Outcome::NotBefore(_) => Step::NotBefore(now_ns + AGAIN_NS),
         }
     }
 
@@ -272,7 +289,40 @@ fn pattern_of(operation: Operation) -> Option<Pattern> {
     })
 }
 
+/// What an operation asks of the block door.
+fn block_of(operation: Operation) -> Option<BlockOp> {
+    Some(match operation {
+        Operation::BlockRead => BlockOp::Read,
+        Operation::BlockWrite => BlockOp::Write,
+        Operation::BlockTrim => BlockOp::Trim,
+        _ => return None,
+    })
+}
+
 impl Core {
+    /// A page through the block door. Whoever asks has written its contents before.
+    fn block(&mut self, now: Ps, op: BlockOp, lpn: u64) -> Outcome {
+        let is_read = op == BlockOp::Read;
+        // A thread is about to get the page.
+        if !is_read && self.host.state[lpn as usize] & PENDING != 0 {
+            return Outcome::NotBefore(now);
+        }
+        let request = BlockRequest::new(op, Lpn::of(lpn), 1);
+        let answer = self.device.block(now, request, &mut self.host);
+        self.carry_out(now);
+        match answer {
+            Ok(done) => {
+                if !is_read {
+                    self.host.programmed(lpn);
+                }
+                let (at, changed) = (done.done_at, true);
+                Outcome::Done(Done { at, changed })
+            }
+            Err(Refused::ReadOnly) => Outcome::Refused(Reason::ReadOnly),
+            Err(_) => Outcome::Refused(Reason::NoCache),
+        }
+    }
+
     fn take_advice(&mut self, engine: &Engine, lpn: u64, pattern: Pattern) -> Step {
         if self.device.advice(Lpn::of(lpn)) == pattern {
             return Step::Already;

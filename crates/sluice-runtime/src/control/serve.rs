@@ -1,7 +1,8 @@
 //! What an entry of the ring asks for: the pages of a range, and settings.
 
 use super::lanes::Lanes;
-use sluice_abi::{Completion, Counter, Range, Status, Text};
+use crate::host::Backing;
+use sluice_abi::{Completion, Counter, Operation, Range, Status, Text};
 use sluice_region::PAGE;
 use sluice_units::Ps;
 
@@ -10,6 +11,17 @@ use sluice_units::Ps;
 const GUESTS_TIME_MAX: Ps = Ps::from_ms(100);
 
 impl Lanes {
+    /// Whether the device has the door that an operation goes through. The block door's contents
+    /// are in a file that whoever uses it has open; a heap has none, and a guest has its disk.
+    pub(super) fn has_door(&self, operation: Operation) -> bool {
+        let is_block = matches!(
+            operation,
+            Operation::BlockRead | Operation::BlockWrite | Operation::BlockTrim
+        );
+        let is_file = || matches!(self.engine.core().host.backing, Backing::Shared(_));
+        !is_block || !self.is_guest && is_file()
+    }
+
     /// First page and number of pages of a range, if all of it is on the device. A guest has no
     /// business with addresses of the process that emulates it: whether one is on the device would
     /// tell it where QEMU's memory is.

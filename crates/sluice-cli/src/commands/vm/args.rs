@@ -35,6 +35,19 @@ pub struct VmArgs {
     /// --attach cxl the guest meets QEMU's own device model alone
     #[arg(long, conflicts_with_all = ["simulate", "record", "sample_hits", "record_traps"])]
     pub baseline: bool,
+    /// Give the guest the device as a disk as well: the same bytes, by virtio-blk with the serial
+    /// `sluice`. With --attach dax or cxl
+    #[arg(long, conflicts_with_all = ["simulate", "record", "baseline"])]
+    pub disk: bool,
+    /// With device.persistent=yes and --attach dax or cxl: the file that keeps what is on the
+    /// device, made if it is not there
+    #[arg(
+        long,
+        conflicts_with_all = ["simulate", "record", "baseline"],
+        default_value = "dram",
+        value_name = "dram|file:STORE"
+    )]
+    pub store: String,
     /// Print QEMU's command line and end. The numbers of open files in it differ from run to run
     #[arg(long)]
     pub dry_run: bool,

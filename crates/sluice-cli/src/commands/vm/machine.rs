@@ -50,6 +50,8 @@ pub struct Machine {
     pub device_path: String,
     /// Whether the user names a CPU model.
     pub has_cpu_model: bool,
+    /// Whether the device is a disk as well.
+    pub has_disk: bool,
     pub version: Version,
 }
 
@@ -171,10 +173,24 @@ impl Machine {
         args.add("-numa", "node,nodeid=1,memdev=sluice0");
     }
 
+    /// The guest's memory besides the device, with a disk: who serves it reads and writes there.
+    fn shared_memory(&self, args: &mut Arguments) -> &'static str {
+        if !self.has_disk {
+            return "";
+        }
+        let size = self.memory.0;
+        args.add(
+            "-object",
+            format!("memory-backend-memfd,id=sluice-ram,size={size},share=on"),
+        );
+        ",memory-backend=sluice-ram"
+    }
+
     fn dax(&self, args: &mut Arguments) {
         // QEMU aligns what is plugged in to 1 GiB.
         let most = (self.memory.0 + self.device.0).next_multiple_of(GIB) + GIB;
-        args.add("-machine", self.base() + ",nvdimm=on");
+        let shared = self.shared_memory(args);
+        args.add("-machine", self.base() + ",nvdimm=on" + shared);
         args.add("-m", format!("{}B,slots=1,maxmem={most}B", self.memory.0));
         args.add("-object", self.backend());
         args.add("-device", "nvdimm,id=sluice-nvdimm,memdev=sluice0");
@@ -183,9 +199,10 @@ impl Machine {
     fn cxl(&self, args: &mut Arguments) {
         let window = "cxl-fmw.0.targets.0=sluice-cxl,cxl-fmw.0.size";
         let size = self.device.0;
+        let shared = self.shared_memory(args);
         args.add(
             "-machine",
-            format!("{},cxl=on,{window}={size}", self.base()),
+            format!("{},cxl=on,{window}={size}{shared}", self.base()),
         );
         args.add("-m", format!("{}B", self.memory.0));
         args.add("-object", self.backend());
@@ -279,6 +296,7 @@ mod tests {
             device: Bytes(GIB),
             device_path: "/device".to_owned(),
             has_cpu_model,
+            has_disk: false,
             version: CXL_IS_DIRECT,
         }
     }

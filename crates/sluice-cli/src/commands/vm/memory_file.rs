@@ -26,6 +26,12 @@ impl MemoryFile {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
+    /// The file, to be kept by somebody else as well.
+    pub fn share(&self) -> Result<File, Error> {
+        let failed = |e| Error::system("opening the device's memory once more")(e);
+        self.file.try_clone().map_err(failed)
+    }
+
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
         &mut self.file

@@ -5,6 +5,7 @@
 
 mod args;
 mod demo;
+mod disk;
 mod given;
 mod machine;
 mod memory_file;
@@ -17,10 +18,12 @@ use crate::emulator::kvm::{Kvm, probe_kvm};
 use crate::emulator::qemu::{self, PACKAGE, Qemu};
 use crate::error::Error;
 use crate::live::args::TrapArg;
+use crate::live::persist::Persistence;
 use crate::live::{Live, fitness::check_live};
 use crate::program;
 use crate::signals;
-use args::AccelArg;
+use args::{AccelArg, AttachArg};
+use disk::Waiting;
 use given::Given;
 use machine::Machine;
 use memory_file::MemoryFile;
@@ -41,6 +44,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     let given = Given::parse(&args.qemu_args)?;
     let qemu = qemu::find(&args.qemu, PACKAGE)?;
     program::check(qemu.path.as_os_str())?;
+    disk::check(args)?;
     if args.in_line.simulate || args.record.is_some() {
         return with_plugin::run(args, &given, &qemu);
     }
@@ -59,15 +63,21 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     let terminal = Terminal::keep();
     let about = vm.about();
     let ready = vm.live.prepare()?;
+    let disk = Waiting::new(args, &ready)?;
     let adjust = |command: &mut Command| {
         tied_to_us(command);
         machine::add_ring(command, &ready);
+        disk.add_to(command, &ready);
     };
     let running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
+    let disk = disk.serve(&ready, &running, &vm.memory)?;
     let ended = ready.finish(running, |_, result, _| {
         terminal.restore();
         result.kind = LiveKind::Vm;
-        result.vm = Some(about);
+        result.vm = Some(sluice_results::Machine {
+            disk: disk.finish(),
+            ..about
+        });
     });
     drop(vm.memory);
     ended
@@ -98,9 +108,11 @@ impl<'a> Vm<'a> {
             device: config.capacity(),
             device_path: memory.path(),
             has_cpu_model: given.has_cpu_model,
+            has_disk: args.disk,
             version: qemu.version,
         };
         machine.check()?;
+        let persistence = persistence(args, &config, &memory)?;
         let mut command = vec![args.qemu.clone()];
         command.extend(machine.arguments());
         command.extend(machine::ON_PANIC.map(str::to_owned));
@@ -114,8 +126,8 @@ impl<'a> Vm<'a> {
             kinds: Default::default(),
             place_name: format!("guest:{}", machine.attach_name()),
             store: Store::Memory,
-            persistence: None,
-            store_name: "dram".to_owned(),
+            persistence,
+            store_name: args.store.clone(),
             mmap_min: 0,
             command: command.into_iter().map(Into::into).collect(),
             poll: Some(machine::RING_POLL),
@@ -143,6 +155,31 @@ impl<'a> Vm<'a> {
             cpus: self.machine.cpus,
             direct: self.machine.is_direct(),
             emulated: self.live.is_emulated,
+            disk: None,
+        }
+    }
+}
+
+/// What a persistent device is to be kept in; nothing for another one.
+fn persistence(
+    args: &VmArgs,
+    config: &DeviceConfig,
+    memory: &MemoryFile,
+) -> Result<Option<Persistence>, Error> {
+    match (config.persistent, args.attach) {
+        (false, _) if args.store == "dram" => Ok(None),
+        (false, _) => {
+            let why = "it keeps a device with device.persistent=yes alone; expected dram";
+            Err(Error::value("--store", &args.store, why))
+        }
+        (true, AttachArg::Numa) => {
+            let why = "the next guest's kernel knows nothing of what this one has in its memory; \
+                       expected no, or --attach dax or cxl";
+            Err(Error::value("`device.persistent`", "yes", why))
+        }
+        (true, _) => {
+            let device = &args.live.device.device;
+            Persistence::new(&args.store, memory.path().into(), device, config).map(Some)
         }
     }
 }

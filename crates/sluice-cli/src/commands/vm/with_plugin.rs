@@ -47,6 +47,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         device: args.node,
         device_path: node.path(),
         has_cpu_model: given.has_cpu_model,
+        has_disk: false,
         version: qemu.version,
     };
     machine.check()?;

@@ -1,5 +1,6 @@
 //! `sluice ctl`: commands for a running device have the effects they say.
 
+mod blocks;
 mod hostile;
 pub mod programs;
 pub mod rig;

@@ -8,7 +8,7 @@ use sluice_testkit::build;
 use sluice_testkit::child::{self, Watch};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 /// What the guest does, on a DAX device that nobody has mapped any more: its statistics stand still
 /// between commands. The DAX device begins behind 2 MiB of labels; the cache has 2,048 pages, and
@@ -87,7 +87,7 @@ const SAID: [&str; 26] = [
 ];
 
 /// A guest under way, whose output is read line by line.
-struct Guest {
+pub struct Guest {
     child: Child,
     lines: BufReader<ChildStdout>,
     _watch: Watch,
@@ -108,7 +108,12 @@ impl Guest {
         for setting in ["cache.capacity=8MiB", "nand.read=20us", "nand.program=1us"] {
             command.args(["--set", setting]);
         }
-        let mut child = child::with_default_signals(&mut command)
+        Guest::of(&mut command)
+    }
+
+    /// A command that boots a guest.
+    pub fn of(command: &mut Command) -> Guest {
+        let mut child = child::with_default_signals(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -124,11 +129,22 @@ impl Guest {
         }
     }
 
-    fn line(&mut self) -> String {
+    /// What the guest says next.
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("text");
         assert!(line.ends_with('\n'), "it ended: {line:?}");
         line.trim_end().to_owned()
+    }
+
+    /// The number of the command's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the command's end.
+    pub fn end(mut self) -> ExitStatus {
+        self.child.wait().expect("our own child")
     }
 
     /// `sluice ctl` of it, on the host.

@@ -95,6 +95,36 @@ fn qemu_arguments_that_would_undo_the_machine_are_refused() {
     );
 }
 
+#[test]
+fn a_disk_or_a_store_that_no_guest_can_have_is_refused() {
+    let persistent = "--set device.persistent=yes";
+    for (flags, names) in [
+        ("--disk", &["--attach", "numa", "dax or cxl"][..]),
+        (
+            "--disk --attach dax --control off",
+            &["--control", "off", "control ring"],
+        ),
+        (
+            "--attach dax --store file:/tmp/x",
+            &["--store", "file:/tmp/x", "device.persistent=yes", "dram"],
+        ),
+        (
+            &format!("--attach dax {persistent}"),
+            &["--store", "dram", "file:STORE"],
+        ),
+        (
+            &format!("--attach dax {persistent} --store file:/tmp"),
+            &["--store", "file:/tmp", "folder"],
+        ),
+        (
+            &format!("--store file:/tmp/x {persistent}"),
+            &["device.persistent", "yes", "dax or cxl"],
+        ),
+    ] {
+        refused_vm(flags, names);
+    }
+}
+
 /// The device's statistics, or the rings, had no room: QEMU was killed by SIGBUS, and the result
 /// said that nothing had trapped.
 #[test]

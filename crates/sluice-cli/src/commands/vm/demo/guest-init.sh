@@ -32,10 +32,14 @@ await() {
     fail "the guest's drivers do not find $1"
 }
 
+load() {
+    while read -r module; do
+        [ -e "/sys/module/${module%.ko}" ] || try insmod "/modules/$module"
+    done <"/modules/$1"
+}
+
 attach=$(sed 's/.*sluice\.attach=\([a-z]*\).*/\1/' /proc/cmdline)
-while read -r module; do
-    try insmod "/modules/$module"
-done <"/modules/$attach"
+load "$attach"
 
 bound=
 case $attach in
@@ -60,6 +64,14 @@ esac
 if [ "$attach" != numa ]; then
     export DEVICE=/dev/dax0.0
     await $DEVICE
+fi
+
+if grep -q sluice.disk /proc/cmdline; then
+    load disk
+    for disk in /sys/block/vd*; do
+        [ "$(cat "$disk/serial")" = sluice ] && export DISK="/dev/${disk##*/}"
+    done
+    [ -b "$DISK" ] || fail "the guest's drivers do not find the device as a disk"
 fi
 
 $list 2>&1 | while read -r line; do say "topology $line"; done

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Raised when the archive's contents change.
-const FORMAT: &str = "sluice guest 1";
+const FORMAT: &str = "sluice guest 2";
 /// Programs of the packages that the guest has besides busybox.
 const TOOLS: [&str; 4] = ["numactl", "ndctl", "daxctl", "cxl"];
 /// What makes libraries known to a program.
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-/// Drivers that each place in the guest needs, by the names of their modules.
-const DRIVERS: [(&str, &[&str]); 3] = [
+/// Drivers that each place in the guest needs, and its disk, by the names of their modules.
+const DRIVERS: [(&str, &[&str]); 4] = [
+    ("disk", &["virtio_pci", "virtio_blk", "ext4"]),
     ("numa", &[]),
     (
         "dax",

@@ -8,6 +8,7 @@ mod packages;
 
 use super::Vm;
 use super::args::{AttachArg, VmArgs};
+use super::disk::Waiting;
 use super::given::Given;
 use super::memory_file::MemoryFile;
 use crate::child::tied_to_us;
@@ -87,12 +88,15 @@ pub fn run(
     }
     let about = vm.about();
     let ready = vm.live.prepare()?;
+    let disk = Waiting::new(args, &ready)?;
     let adjust = |command: &mut Command| {
         tied_to_us(command);
         super::machine::add_ring(command, &ready);
+        disk.add_to(command, &ready);
         piped(command);
     };
     let mut running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
+    let disk = disk.serve(&ready, &running, &vm.memory)?;
     let pid = u64::from(running.child().id());
     let session = ready.session().to_path_buf();
     let figures = move || {
@@ -105,7 +109,10 @@ pub fn run(
         let ended = booting.end(folder.as_ref());
         *exit = ended.exit(*exit);
         result.kind = LiveKind::Vm;
-        result.vm = Some(about);
+        result.vm = Some(sluice_results::Machine {
+            disk: disk.finish(),
+            ..about
+        });
         result.guest = Some(ended.guest());
         result.workload = ended.workload(run);
     });
@@ -256,7 +263,8 @@ fn boot(args: &VmArgs, given: &Given, image: &Image, initrd: &MemoryFile, contro
     let attach = super::machine::name(args.attach);
     let mut given = given.clone();
     given.memory = given.memory.or(Some(MEMORY));
-    let append = format!("{KERNEL_ARGUMENTS} sluice.attach={attach}");
+    let disk = if args.disk { " sluice.disk" } else { "" };
+    let append = format!("{KERNEL_ARGUMENTS} sluice.attach={attach}{disk}");
     let options = [
         "-nodefaults",
         "-no-user-config",
