@@ -5,7 +5,6 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::figures::Figures;
 use crate::worker::{Shared, Worker};
-use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
