@@ -32,9 +32,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let command = parse();
-    signals::report_large_files();
-    if !command.has_session() {
-        end_with_the_reader();
+    match command.has_session() {
+        true => signals::report_large_files(),
+        false => end_with_the_reader(),
     }
     command.run().unwrap_or_else(|error| {
         // Names of files and programs are in it, which can have any characters.

@@ -132,7 +132,7 @@ fn a_full_shared_memory_is_told_before_qemu_starts() {
     let folder = tempfile::tempdir().expect("a folder");
     let qemu = fake_qemu(folder.path(), "QEMU emulator version 7.2.0");
     let script = "mount -t tmpfs -o size=256k none /dev/shm || exit 77; \
-                  exec \"$0\" vm --set device.capacity=4GiB --qemu \"$1\"";
+                  exec \"$0\" vm --set device.capacity=4GiB --qemu \"$1\" -- -kernel none";
     let sluice = Sluice::command();
     let mut command = std::process::Command::new("unshare");
     command
