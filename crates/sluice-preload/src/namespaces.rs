@@ -68,7 +68,10 @@ pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
 pub fn seccomp(mut args: [usize; 6]) -> Result<usize, i32> {
     const SET_MODE_FILTER: usize = 1;
     let tsync = libc::SECCOMP_FILTER_FLAG_TSYNC as usize;
-    if args[0] == SET_MODE_FILTER && args[1] & tsync != 0 && engine().is_some() {
+    let is_for_all = args[0] == SET_MODE_FILTER && args[1] & tsync != 0;
+    // Without a filter it is asked only whether the kernel knows the flag, as QEMU does.
+    let has_filter = args[2] != 0;
+    if is_for_all && has_filter && engine().is_some() {
         match is_programs_only_thread() {
             true => args[1] &= !tsync,
             false => say(format_args!(
