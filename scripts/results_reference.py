@@ -255,7 +255,7 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
 
 
 def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -> str:
-    about = "Parts that several kinds of results have." if module == SHARED else (
+    about = "Parts of several kinds of results, and of one that is full." if module == SHARED else (
         " ".join(root["description"].split("\n\n")[0].split()))
     made = MADE.replace("the schemas of docs/reference/schema", OWN.get(module, "")) \
         if module in OWN else MADE

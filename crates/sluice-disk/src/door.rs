@@ -3,6 +3,7 @@
 use sluice_abi::{Completion, Operation, Range as Bytes, Request, Status};
 use sluice_control::{Connection, DeviceFiles, Error};
 use sluice_region::is_running;
+use sluice_units::Bits;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -11,8 +12,7 @@ use std::time::{Duration, Instant};
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const CONNECT_LOOK: Duration = Duration::from_millis(20);
 
-/// Runs of written pages that a flush names one by one. Beyond that it names all between the first
-/// and the last.
+/// Runs of written pages that a flush names.
 const RUNS_MAX: usize = 64;
 
 /// Why the device did not do what it was asked for.
@@ -63,17 +63,18 @@ pub trait Door: Send {
 pub struct RingDoor {
     pid: u32,
     connection: Option<Connection>,
-    /// Pages written and not flushed, of a persistent device.
-    unflushed: Option<Pages>,
+    /// Pages written and not flushed, of a persistent device with so many.
+    unflushed: Option<(Bits, usize)>,
 }
 
 impl RingDoor {
-    /// The door of the device that a process has by the time it is used.
-    pub fn new(pid: u32, is_persistent: bool) -> RingDoor {
+    /// The door of the device that a process has by the time it is used, and how many pages that
+    /// has if it is persistent.
+    pub fn new(pid: u32, persistent: Option<u64>) -> RingDoor {
         RingDoor {
             pid,
             connection: None,
-            unflushed: is_persistent.then(Pages::default),
+            unflushed: persistent.map(|pages| (Bits::new(pages as usize), pages as usize)),
         }
     }
 
@@ -109,8 +110,9 @@ impl RingDoor {
     }
 
     fn changed(&mut self, pages: &Range<u64>) {
-        if let Some(unflushed) = &mut self.unflushed {
-            unflushed.add(pages);
+        if let Some((unflushed, _)) = &mut self.unflushed {
+            let count = pages.end - pages.start;
+            unflushed.mark(pages.start as usize, count as usize, true);
         }
     }
 }
@@ -154,58 +156,34 @@ impl Door for RingDoor {
 
     fn flush(&mut self) -> Result<u64, DoorError> {
         let mut done_ns = crate::now_ns();
-        for run in self
-            .unflushed
-            .iter()
-            .flat_map(|pages| pages.runs(RUNS_MAX))
-            .collect::<Vec<_>>()
-        {
+        let Some((unflushed, pages)) = &self.unflushed else {
+            return Ok(done_ns);
+        };
+        for run in runs(unflushed, *pages, RUNS_MAX) {
             done_ns = done_ns.max(self.ask(Operation::Flush, &run)?);
         }
-        // Those that could not be flushed are tried again the next time.
-        if let Some(unflushed) = &mut self.unflushed {
-            *unflushed = Pages::default();
+        // Had one failed, all would be tried again the next time.
+        if let Some((unflushed, _)) = &mut self.unflushed {
+            unflushed.clear_all();
         }
         Ok(done_ns)
     }
 }
 
-/// A set of pages, as a bit for each.
-#[derive(Debug, Default)]
-struct Pages(Vec<u64>);
-
-impl Pages {
-    fn add(&mut self, pages: &Range<u64>) {
-        let words = pages.end.div_ceil(64) as usize;
-        if self.0.len() < words {
-            self.0.resize(words, 0);
-        }
-        for page in pages.clone() {
-            self.0[(page / 64) as usize] |= 1 << (page % 64);
+/// The pages of a set, of `pages` pages, as runs in order. There are at most `most`: the last has
+/// what is left, and what lies between.
+fn runs(set: &Bits, pages: usize, most: usize) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::with_capacity(most);
+    let mut from = 0;
+    while let Some(first) = set.next(from, true) {
+        from = set.next(first, false).unwrap_or(pages);
+        let is_full = runs.len() == most;
+        match runs.last_mut() {
+            Some(last) if is_full => last.end = from as u64,
+            _ => runs.push(first as u64..from as u64),
         }
     }
-
-    /// The pages as runs; as one run with pages between them if they would be more than `most`.
-    fn runs(&self, most: usize) -> Vec<Range<u64>> {
-        let mut runs: Vec<Range<u64>> = Vec::new();
-        for (at, word) in self.0.iter().enumerate() {
-            let mut rest = *word;
-            while rest != 0 {
-                let page = at as u64 * 64 + u64::from(rest.trailing_zeros());
-                rest &= rest - 1;
-                let is_over = runs.len() > most;
-                match runs.last_mut() {
-                    Some(last) if last.end == page || is_over => last.end = page + 1,
-                    _ => runs.push(page..page + 1),
-                }
-            }
-        }
-        if runs.len() > most {
-            runs[0].end = runs[runs.len() - 1].end;
-            runs.truncate(1);
-        }
-        runs
-    }
+    runs
 }
 
 #[cfg(test)]
@@ -213,17 +191,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_given_out_as_runs_and_as_one_where_they_are_many() {
-        let mut pages = Pages::default();
-        assert_eq!(pages.runs(4), []);
-        for run in [0..1, 62..66, 200..201, 66..70] {
-            pages.add(&run);
+    fn pages_are_given_out_as_runs_of_which_the_last_has_the_rest() {
+        let mut set = Bits::new(1000);
+        assert_eq!(runs(&set, 1000, 4), []);
+        for (first, count) in [(0, 1), (62, 4), (200, 1), (66, 4)] {
+            set.mark(first, count, true);
         }
-        assert_eq!(pages.runs(3), [0..1, 62..70, 200..201]);
-        assert_eq!(pages.runs(2).as_slice(), std::slice::from_ref(&(0..201)));
-        for page in (300..1000).step_by(2) {
-            pages.add(&(page..page + 1));
-        }
-        assert_eq!(pages.runs(3).as_slice(), std::slice::from_ref(&(0..999)));
+        assert_eq!(runs(&set, 1000, 3), [0..1, 62..70, 200..201]);
+        assert_eq!(runs(&set, 1000, 2), [0..1, 62..201]);
+        set.mark(999, 1, true);
+        assert_eq!(runs(&set, 1000, 4), [0..1, 62..70, 200..201, 999..1000]);
+        assert_eq!(runs(&set, 1000, 2), [0..1, 62..1000]);
     }
 }

@@ -35,20 +35,14 @@ pub struct Shared {
     pub figures: Mutex<Figures>,
 }
 
-/// What a request was, for the figures.
-#[derive(Clone, Copy)]
-enum Kind {
-    Transfer,
-    Other,
-}
-
 /// A request that waits for its time.
 struct Due {
     queue: Queue,
     head: u16,
     /// Bytes that the guest's memory was given.
     bytes: u32,
-    kind: Kind,
+    /// Whether its time counts: it read or wrote.
+    is_timed: bool,
     taken_ns: u64,
     at_ns: u64,
 }
@@ -101,15 +95,15 @@ impl Worker {
 
     fn serve(&mut self, task: Task) {
         let memory = task.chain.memory();
-        let (bytes, kind, at_ns) = match Served::new(&task.chain, memory) {
+        let (bytes, is_timed, at_ns) = match Served::new(&task.chain, memory) {
             Some(served) => self.carry_out(served),
-            None => (0, Kind::Other, now_ns()),
+            None => (0, false, now_ns()),
         };
         let due = Due {
             head: task.chain.head_index(),
             queue: task.queue,
             bytes,
-            kind,
+            is_timed,
             taken_ns: task.taken_ns,
             at_ns,
         };
@@ -118,19 +112,16 @@ impl Worker {
     }
 
     /// Moves the bytes of a request, and asks the device when it is done. Says how many bytes the
-    /// guest's memory was given, and when it may hear of it.
-    fn carry_out(&mut self, mut served: Served<'_>) -> (u32, Kind, u64) {
+    /// guest's memory was given, whether its time counts, and when the guest may hear of it.
+    fn carry_out(&mut self, mut served: Served<'_>) -> (u32, bool, u64) {
         let asked = match served.asked(self.bytes) {
             Ok(asked) => asked,
             Err(answer) => {
                 self.figures(|figures| figures.failed += 1);
-                return (served.end(answer), Kind::Other, now_ns());
+                return (served.end(answer), false, now_ns());
             }
         };
-        let kind = match &asked {
-            Asked::Read(_) | Asked::Write(_) => Kind::Transfer,
-            _ => Kind::Other,
-        };
+        let is_timed = matches!(asked, Asked::Read(_) | Asked::Write(_));
         self.count(&asked);
         let power = self.power.clone();
         let done = match power.hold() {
@@ -138,15 +129,15 @@ impl Worker {
             None => Err(DoorError::NoPower),
         };
         match done {
-            Ok(at_ns) => (served.end(Answer::Ok), kind, at_ns),
+            Ok(at_ns) => (served.end(Answer::Ok), is_timed, at_ns),
             // Nobody is there who would hear of it.
-            Err(DoorError::NoPower) => (served.end(Answer::Failed), Kind::Other, now_ns()),
+            Err(DoorError::NoPower) => (served.end(Answer::Failed), false, now_ns()),
             Err(why) => {
                 self.figures(|figures| {
                     figures.failed += 1;
                     figures.why.get_or_insert_with(|| why.to_string());
                 });
-                (served.end(Answer::Failed), Kind::Other, now_ns())
+                (served.end(Answer::Failed), false, now_ns())
             }
         }
     }
@@ -216,7 +207,7 @@ impl Worker {
             let _ = queue.signal_used_queue();
         }
         drop(queue);
-        if let Kind::Transfer = due.kind {
+        if due.is_timed {
             let device_ns = due.at_ns.saturating_sub(due.taken_ns);
             let answered_ns = now_ns().saturating_sub(due.taken_ns);
             self.figures(|figures| figures.took(device_ns, answered_ns));

@@ -1,4 +1,4 @@
-"""Parts that several kinds of results have.
+"""Parts of several kinds of results, and of one that is full.
 
 Made by `make docs` from the schemas of docs/reference/schema; do not edit.
 """

@@ -63,7 +63,8 @@ impl Waiting {
     ) -> Result<Served, Error> {
         let serve = |listening: Listening| {
             let config = ready.config();
-            let door = RingDoor::new(running.pid() as u32, config.persistent);
+            let persistent = config.persistent.then(|| config.pages.into());
+            let door = RingDoor::new(running.pid() as u32, persistent);
             let serving = listening.serve(sluice_disk::Disk {
                 device: memory.share()?,
                 bytes: config.capacity().0,
