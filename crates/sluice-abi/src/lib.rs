@@ -17,6 +17,7 @@ pub mod export;
 mod hist;
 mod marks;
 mod memory;
+mod others;
 mod policy;
 mod policy_v1;
 mod prefetcher;
@@ -36,6 +37,7 @@ pub use marks::{
     Mark, is_mark_name, mark_words, read_mark,
 };
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
+pub use others::{OTHERS_FILE, OTHERS_MAGIC, OTHERS_NEXT, OthersBlock};
 pub use policy::{
     Policy, PolicyEvent, PolicySlots, PolicySpace, SLUICE_COMMAND, SLUICE_DEMAND, SLUICE_NO_SLOT,
     SLUICE_NO_THREAD, SLUICE_NO_TICK, SLUICE_POLICY_ABI, SLUICE_PREFETCH,
@@ -74,6 +76,11 @@ pub const DISK_SOCKET: &str = "disk";
 /// A file in the session directory that everybody who uses the session keeps locked, shared. It
 /// begins with [`SESSION_MARK`].
 pub const LOCK_FILE: &str = "lock";
+/// Each process locks the byte of the lock file whose number is its statistics' inode. One whose
+/// lock ends for a moment locks another one meanwhile: the number with this bit.
+pub const MEANWHILE: u64 = 1 << 62;
+/// Files of so many first images of a process stay as long as it runs.
+pub const FIRST_IMAGES: u32 = 2;
 /// What the lock file says: this folder is a session's, and may be removed when nobody holds it.
 pub const SESSION_MARK: &str = "sluice session 1\n";
 /// The command that made the session: its process id, when it was started and its PID namespace.

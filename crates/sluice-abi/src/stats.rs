@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 14;
+pub const STATS_VERSION: u64 = 15;
 /// What [`StatsBlock::forked`] is for the device of memory that processes share.
 pub const OF_SHARED_MEMORY: u64 = 2;
 /// A reader looks so often for a moment at which nothing changes.
@@ -51,7 +51,7 @@ crate::device_counters! { [crate::run_counters, crate::part_counters, counters] 
 crate::part_counters! { [parts] }
 
 /// Number of counters, with room for more without a new layout.
-const SLOTS: usize = 128;
+pub const SLOTS: usize = 128;
 const _: () = assert!(Counter::ALL.len() <= SLOTS);
 
 /// What one process tells about its device. `Counter` indexes `counters`.
@@ -84,8 +84,10 @@ pub struct StatsBlock {
     pub replaced: AtomicU64,
     /// Programs that this one started without a fork that copies it (`posix_spawn`, `vfork`).
     pub started: AtomicU64,
+    /// 1 when the program image before this one, in the same process, became it by `exec`.
+    pub follows: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 4],
+    pub reserved: [AtomicU64; 3],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.

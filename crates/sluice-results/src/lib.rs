@@ -22,12 +22,14 @@ mod hits;
 mod latency;
 mod listed;
 mod live;
+mod others;
 mod process;
 mod program;
 mod regions;
 mod replay;
 mod run;
 mod schemas;
+mod session;
 mod sim;
 mod size;
 mod system;
@@ -62,15 +64,17 @@ pub use live::{
     CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,
     LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,
 };
+pub use others::{LISTED, Others, Rank, fold, has_marks, read_rank, remove_image};
 pub use process::{
-    Latencies, Process, ProcessMark, ProcessResult, each_process, read_marks, read_processes,
-    read_run,
+    Identity, Latencies, OtherProcesses, Process, ProcessMark, ProcessResult, image_name, image_of,
+    read_marks,
 };
 pub use program::{Executed, KernelProgram, Program, TraceProgram};
 pub use regions::{Counted, Moments, Region};
 pub use replay::{PolicyMisses, Replay};
 pub use run::Run;
 pub use schemas::{CounterValues, ResultKind, schemas};
+pub use session::{Processes, read_last, read_processes, read_run, read_session};
 pub use sim::{SimKind, SimResult};
 pub use size::{
     CurvePoint, PolicyPoint, SizeAnswer, SizeKnee, SizeMethod, SizePoint, SizeProfile, SizeResult,

@@ -3,7 +3,7 @@
 use crate::counts::{counts, of_process};
 use crate::{
     Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, NotApplied,
-    ProcessResult, Region, Schema, Settings,
+    OtherProcesses, ProcessResult, Region, Schema, Settings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,12 @@ pub struct LiveRun {
     pub host: HostFigures,
     /// From the start of the program to its end, s.
     pub wall_s: f64,
-    /// Every process and every program image, in order of start.
+    /// Every process and every program image that has a line of its own, in order of start: the
+    /// program itself, and of the others the 256 with the most traps.
     pub processes: Vec<ProcessResult>,
+    /// The others together. `null` if each has a line.
+    #[serde(default)]
+    pub other_processes: Option<OtherProcesses>,
     /// The guest's machine. Only of `sluice vm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm: Option<Machine>,

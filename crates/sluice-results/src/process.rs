@@ -8,6 +8,7 @@ use sluice_abi::{
 };
 use sluice_region::{open_folder, open_regular};
 use sluice_stats::Histogram;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::mem::offset_of;
@@ -40,6 +41,8 @@ pub struct Process {
     pub shared_memory: bool,
     /// It became another program by `exec`.
     pub replaced: bool,
+    /// The image before it, in the same process, became it.
+    pub follows: bool,
     /// Programs that it started without a fork that copies it.
     pub started: u64,
     /// Address of the device's first page in the process; 0 if it has none.
@@ -51,6 +54,17 @@ pub struct Process {
     /// How often each latency came, of the image that a run is about. That of others is left out:
     /// a script may start thousands.
     pub latencies: Option<Box<Latencies>>,
+}
+
+/// What tells an image from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Process id.
+    pub pid: u64,
+    /// Number of the image.
+    pub image: u64,
+    /// Start, ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
 }
 
 /// How often each latency of a miss came.
@@ -70,7 +84,8 @@ impl Latencies {
         }
     }
 
-    fn summary(&self) -> MissLatency {
+    /// The figures of both.
+    pub fn summary(&self) -> MissLatency {
         MissLatency {
             modelled: self.modelled.summary_in_ns(),
             achieved: self.achieved.summary_in_ns(),
@@ -119,6 +134,23 @@ impl Process {
             placed_bytes: self.get(Counter::PlacedBytes),
             shared_bytes: self.get(Counter::SharedBytes),
             latency_ns: self.latency(),
+        }
+    }
+
+    /// The same with the figures of its latencies only.
+    pub(crate) fn without_latencies(self) -> Process {
+        Process {
+            latencies: None,
+            ..self
+        }
+    }
+
+    /// What tells it from all others.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            pid: self.pid,
+            image: self.image,
+            started_ns: self.started_ns,
         }
     }
 
@@ -174,21 +206,35 @@ pub struct ProcessResult {
     pub latency_ns: MissLatency,
 }
 
-/// Every process of a session, in order of start. Files that are not ready are left out, and so is
-/// what is no file of the directory's user.
-pub fn read_processes(dir: &Path) -> Vec<Process> {
-    let mut all: Vec<Process> = each_process(dir)
-        .map(|process| Process {
-            latencies: None,
-            ..process
-        })
-        .collect();
-    all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
-    all
+/// Ended processes and program images of a run that have no line of their own, together: those with
+/// the fewest traps, where more than 256 have ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherProcesses {
+    /// How many processes and program images these are.
+    pub images: u64,
+    /// Of them, those that ran to their end.
+    pub ended: u64,
+    /// Faults on pages of the device, of every kind.
+    pub traps: u64,
+    /// Traps on a page that was not in the cache.
+    pub misses: u64,
+    /// Misses that ended over 1 µs after the moment that the model asked for.
+    pub late: u64,
+    /// Pages that left the cache to make room.
+    pub evictions: u64,
+    /// Of the evictions, those of pages that had been written.
+    pub dirty_evictions: u64,
+    /// Bytes of device memory that each had mapped at its end, together.
+    pub placed_bytes: u64,
+    /// Bytes of shared memory that they mapped and that stay in DRAM, all together.
+    pub shared_bytes: u64,
+    /// Latencies of all their misses, ns.
+    pub latency_ns: MissLatency,
 }
 
-/// Every process of a session with its latencies, one after the other and in no order.
-pub fn each_process(dir: &Path) -> impl Iterator<Item = Process> {
+/// Every image of a session that has files, with its latencies, one after the other and in no
+/// order. Files that are not ready are left out, and so is what is no file of the directory's user.
+pub(crate) fn each_image(dir: &Path) -> impl Iterator<Item = Process> {
     let owner = owner_of(dir);
     let entries = owner.and_then(|_| std::fs::read_dir(dir).ok());
     let paths = entries.into_iter().flatten().flatten().map(|e| e.path());
@@ -197,26 +243,26 @@ pub fn each_process(dir: &Path) -> impl Iterator<Item = Process> {
         .filter_map(move |path| read_process(&path, owner?))
 }
 
-/// Reads the processes of a run; the last image of the process `pid` has its latencies one by one.
-pub fn read_run(dir: &Path, pid: u64) -> Vec<Process> {
-    let mut all = read_processes(dir);
-    let of_run = all.iter_mut().filter(|p| p.pid == pid);
-    if let Some(last) = of_run.max_by_key(|p| p.image)
-        && let Some(whole) = read_image(dir, pid, last.image)
-    {
-        *last = whole;
-    }
-    all
-}
-
 /// An image of a process, if it is ready.
 pub(crate) fn read_image(dir: &Path, pid: u64, image: u64) -> Option<Process> {
     read_process(&image_path(dir, pid, image), owner_of(dir)?)
 }
 
+/// The name of the file in which an image of a process has its statistics.
+pub fn image_name(pid: u64, image: u64) -> String {
+    format!("proc-{pid}-{image}.stats")
+}
+
+/// The process and the number of the image that a file's name says.
+pub fn image_of(name: &OsStr) -> Option<(u64, u64)> {
+    let rest = name.to_str()?.strip_prefix("proc-")?;
+    let (pid, image) = rest.strip_suffix(".stats")?.split_once('-')?;
+    Some((pid.parse().ok()?, image.parse().ok()?))
+}
+
 /// Where an image of a process has its statistics.
 pub(crate) fn image_path(dir: &Path, pid: u64, image: u64) -> PathBuf {
-    dir.join(format!("proc-{pid}-{image}.stats"))
+    dir.join(image_name(pid, image))
 }
 
 pub(crate) fn owner_of(dir: &Path) -> Option<u32> {
@@ -256,10 +302,8 @@ pub fn read_marks(dir: &Path, of: &Process) -> Vec<ProcessMark> {
 }
 
 fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
-    assert_eq!(words.len() * 8, size_of::<StatsBlock>());
-    // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
-    let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
-    if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {
+    let block = as_image(words);
+    if !is_ready(block) {
         return None;
     }
     let mut command = Vec::new();
@@ -283,6 +327,7 @@ fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
         forked: block.forked.load(Relaxed) == 1,
         shared_memory: block.forked.load(Relaxed) == OF_SHARED_MEMORY,
         replaced: block.replaced.load(Relaxed) == 1,
+        follows: block.follows.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
         heap_at: block.heap_at.load(Relaxed),
         pages: block.pages.load(Relaxed),
@@ -292,9 +337,29 @@ fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
     })
 }
 
+/// The block that words are.
+pub(crate) fn as_image(words: &[u64]) -> &StatsBlock {
+    assert_eq!(words.len() * 8, size_of::<StatsBlock>());
+    // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
+    unsafe { &*words.as_ptr().cast::<StatsBlock>() }
+}
+
+/// Whether it is one of this version that a process has made ready.
+pub(crate) fn is_ready(block: &StatsBlock) -> bool {
+    block.magic.load(Relaxed) == STATS_MAGIC && block.version.load(Relaxed) == STATS_VERSION
+}
+
+/// A word of a file of the directory's user.
+pub(crate) fn read_number(dir: &Path, path: &Path, at: usize) -> Option<u64> {
+    let file = open_regular(path, false, Some(owner_of(dir)?)).ok()?;
+    let mut word = [0; 8];
+    file.read_exact_at(&mut word, at as u64).ok()?;
+    Some(u64::from_ne_bytes(word))
+}
+
 /// The words of a block as they were at one moment, if its writer is ever at rest; one that was
 /// killed may not be. What follows in the file is the residency map.
-fn copy_at_rest(file: &File) -> std::io::Result<Box<[u64]>> {
+pub(crate) fn copy_at_rest(file: &File) -> std::io::Result<Box<[u64]>> {
     let mut bytes = vec![0; size_of::<StatsBlock>()];
     let sequence = || {
         let mut word = [0; 8];

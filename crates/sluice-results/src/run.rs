@@ -2,6 +2,7 @@
 
 use crate::hits::not_applied;
 use crate::live::{HostCounts, LateCounts, StoreCounts, StoreFigures};
+use crate::others::Others;
 use crate::process::Process;
 use crate::{
     Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, Counted, DeviceParts, Exit,
@@ -11,7 +12,6 @@ use crate::{
 use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
 use sluice_stats::share;
-use std::collections::BTreeMap;
 
 /// What a live device can know of hits.
 const HITS_ARE: &str = "traps on a page already in the cache: prefetched, sampled, or in flight \
@@ -42,8 +42,10 @@ pub struct Run<'a> {
     pub wall_s: f64,
     /// Process id of the program itself.
     pub pid: u64,
-    /// All processes of the session.
+    /// The processes of the session that are listed one by one.
     pub processes: &'a [Process],
+    /// And the sum of the others.
+    pub others: &'a Others,
 }
 
 impl Run<'_> {
@@ -57,22 +59,22 @@ impl Run<'_> {
 
     /// Programs that were started and that the preload library did not reach, as far as is seen.
     pub fn programs_outside(&self) -> u64 {
-        let images: BTreeMap<_, _> = self
-            .processes
-            .iter()
-            .map(|p| ((p.pid, p.image), p))
-            .collect();
-        let is_exec = |p: &Process| !p.forked && !p.shared_memory;
-        let lost = self.processes.iter().filter(|p| {
-            let next = images.get(&(p.pid, p.image + 1));
-            p.replaced && !next.is_some_and(|next| is_exec(next))
-        });
-        let reached = self.processes.iter().filter(|p| {
-            let before = p.image.checked_sub(1).and_then(|n| images.get(&(p.pid, n)));
-            is_exec(p) && p.pid != self.pid && !before.is_some_and(|before| before.replaced)
-        });
-        let started: u64 = self.processes.iter().map(|p| p.started).sum();
-        lost.count() as u64 + started.saturating_sub(reached.count() as u64)
+        let is_exec = |p: &&Process| !p.forked && !p.shared_memory;
+        let (all, others) = (self.processes.iter(), self.others);
+        let replaced = all.clone().filter(|p| p.replaced).count() as u64 + others.replaced();
+        let became = all.clone().filter(|p| p.follows).count() as u64 + others.follows();
+        // Of the program itself, the command started the first image.
+        let begun = all.clone().filter(is_exec);
+        let begun = begun.filter(|p| p.pid != self.pid && !p.follows).count() as u64;
+        let begun = begun + others.execs() - others.follows();
+        let started = all.map(|p| p.started).sum::<u64>() + others.started();
+        replaced.saturating_sub(became) + started.saturating_sub(begun)
+    }
+
+    /// The sum of a counter over all processes.
+    pub fn sum(&self, counter: Counter) -> u64 {
+        let listed = self.processes.iter().map(|process| process.get(counter));
+        listed.sum::<u64>() + self.others.get(counter)
     }
 
     /// The result: figures of the program itself, then a line for every process.
@@ -120,6 +122,7 @@ impl Run<'_> {
             },
             wall_s: self.wall_s,
             processes: self.processes.iter().map(Process::result).collect(),
+            other_processes: self.others.result(),
             vm: None,
             guest: None,
             workload: None,

@@ -1,7 +1,9 @@
 //! Counters over time, sampled while a program runs.
 
 use crate::heat::HeatMap;
+use crate::others::Others;
 use crate::process::{image_path, read_image};
+use crate::session::read_session;
 use sluice_abi::Counter;
 use std::fmt::Write;
 use std::path::Path;
@@ -40,8 +42,18 @@ impl Timeline {
     /// Adds a sample of the process `pid` of a session, taken at a moment of the run. No other file
     /// is looked at, and none of an image that has become another one a second time.
     pub fn sample(&mut self, seconds: f64, dir: &Path, pid: u64) {
+        // Of a process that has become many programs, some are in the session's sum.
+        let row = match Others::read(dir).own_images() {
+            0 => self.walk(seconds, dir, pid),
+            _ => self.add_up(seconds, dir, pid),
+        };
+        self.rows.push((seconds, row));
+    }
+
+    /// From the image that was the last one at the sample before.
+    fn walk(&mut self, seconds: f64, dir: &Path, pid: u64) -> Vec<u64> {
         self.before.resize(COLUMNS.len(), 0);
-        let row = loop {
+        loop {
             // Looked for first: an image that has a successor counts no more.
             let is_over = image_path(dir, pid, self.image + 1).exists();
             let image = read_image(dir, pid, self.image);
@@ -54,8 +66,23 @@ impl Timeline {
             }
             self.before = sums;
             self.image += 1;
-        };
-        self.rows.push((seconds, row));
+        }
+    }
+
+    /// From the sum, and all images that are not in it.
+    fn add_up(&mut self, seconds: f64, dir: &Path, pid: u64) -> Vec<u64> {
+        let (sums, last) = read_session(dir, |others, images| {
+            let mut sums: Vec<u64> = COLUMNS.iter().map(|c| others.own(*c)).collect();
+            let mut last = 0;
+            for image in images.filter(|image| image.pid == pid) {
+                last = image.image.max(last);
+                let counted = sums.iter_mut().zip(COLUMNS);
+                counted.for_each(|(sum, c)| *sum += image.get(*c));
+            }
+            (sums, last)
+        });
+        self.heat.sample(seconds, dir, pid, last);
+        sums
     }
 
     /// Where its misses were.

@@ -6,7 +6,9 @@ use common::{block, set, write};
 use serde_json::Value;
 use sluice_abi::{Counter, Hist};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes, read_run, to_json};
+use sluice_results::{
+    Exit, Folder, Others, Process, Run, Timeline, read_processes, read_run, to_json,
+};
 use std::path::Path;
 
 /// Latencies of a long tail, some of them large.
@@ -64,9 +66,9 @@ fn only_the_run_s_own_image_has_every_latency() {
     let dir = tempfile::tempdir().unwrap();
     family(dir.path());
     let whole = |p: &Process| (p.pid, p.image, p.latencies.is_some());
-    let of_run: Vec<_> = read_run(dir.path(), 10).iter().map(whole).collect();
+    let of_run: Vec<_> = read_run(dir.path(), 10).listed.iter().map(whole).collect();
     assert_eq!(of_run, [(10, 0, false), (10, 1, true), (11, 0, false)]);
-    for (one, other) in read(dir.path()).iter().zip(read_run(dir.path(), 10)) {
+    for (one, other) in read(dir.path()).iter().zip(read_run(dir.path(), 10).listed) {
         assert!(one.latencies.is_none());
         assert_eq!(one.result(), other.result());
         assert_eq!(one.latency().achieved.count, one.get(Counter::Traps));
@@ -106,6 +108,7 @@ fn object(dir: &Path, pid: u64) -> Value {
         wall_s: 1.0,
         pid,
         processes: &processes,
+        others: &Others::default(),
     };
     to_json(&run.result())
 }
@@ -178,12 +181,12 @@ fn what_happened_since_a_look_is_what_happened_after_it() {
     record(&block.modelled, &before);
     record(&block.achieved, &before);
     write(dir.path(), 0, &block);
-    let first = read_run(dir.path(), 10).remove(0);
+    let first = read_run(dir.path(), 10).listed.remove(0);
     set(&block, &[(Counter::Traps, 800)]);
     record(&block.modelled, &after[..200]);
     record(&block.achieved, &after);
     write(dir.path(), 0, &block);
-    let since = read_run(dir.path(), 10).remove(0).since(&first);
+    let since = read_run(dir.path(), 10).listed.remove(0).since(&first);
     assert_eq!(since.get(Counter::Traps), 300);
     let latencies = since.latencies.as_ref().expect("of the run");
     assert_eq!(since.latency().achieved, latencies.achieved.summary_in_ns());

@@ -36,6 +36,7 @@ fn run<'a>(config: &'a DeviceConfig, processes: &'a [Process]) -> Run<'a> {
         wall_s: 9.0,
         pid: PID,
         processes,
+        others: Box::leak(Box::default()),
     }
 }
 
@@ -70,7 +71,7 @@ fn marked(dir: &Path, image: u64) -> Vec<ProcessMark> {
     }
     goes_on(&block, 100, 4_000);
     write(dir, image, &block);
-    read_marks(dir, read_run(dir, PID).last().unwrap())
+    read_marks(dir, read_run(dir, PID).listed.last().unwrap())
 }
 
 fn in_parts<'a>(
@@ -90,7 +91,7 @@ fn in_parts<'a>(
 fn the_regions_of_a_run_add_up_to_it() {
     let dir = tempfile::tempdir().unwrap();
     let marks = marked(dir.path(), 0);
-    let (config, processes) = (config("cylon"), read_run(dir.path(), PID));
+    let (config, processes) = (config("cylon"), read_run(dir.path(), PID).listed);
     let run = run(&config, &processes);
     let mut result = run.result();
     run.part(&mut result, &in_parts(&marks, None, None));
@@ -125,7 +126,7 @@ fn the_regions_of_a_run_add_up_to_it() {
 fn a_run_counts_from_its_last_reset_after_what_was_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let marks = marked(dir.path(), 0);
-    let (config, processes) = (config("cylon"), read_run(dir.path(), PID));
+    let (config, processes) = (config("cylon"), read_run(dir.path(), PID).listed);
     let run = run(&config, &processes);
     for (after, from, name, from_s, traps) in [
         (None, None, Some("reset"), Some(3.0), 74),
@@ -158,7 +159,7 @@ fn an_image_that_began_after_a_mark_counts_as_a_whole() {
     let next = block(PID, 7_000_000_000);
     goes_on(&next, 12, 9_000);
     write(dir.path(), 1, &next);
-    let (config, processes) = (config("cylon"), read_run(dir.path(), PID));
+    let (config, processes) = (config("cylon"), read_run(dir.path(), PID).listed);
     let run = run(&config, &processes);
     let mut result = run.result();
     let latencies = run.part(&mut result, &in_parts(&marks, None, None));
@@ -191,7 +192,7 @@ fn the_figures_of_a_run_are_quotients_of_its_counters() {
     }
     (0..12).for_each(|_| block.achieved.record(1_000));
     write(dir.path(), 0, &block);
-    let (config, processes) = (config("cylon"), read_run(dir.path(), PID));
+    let (config, processes) = (config("cylon"), read_run(dir.path(), PID).listed);
     let Figures {
         cache,
         late,
@@ -239,7 +240,7 @@ fn samples_count_what_was_used_again_and_what_came_first() {
         ],
     );
     write(dir.path(), 0, &block);
-    let (config, processes) = (config("cylon"), read_run(dir.path(), PID));
+    let (config, processes) = (config("cylon"), read_run(dir.path(), PID).listed);
     let told = run(&config, &processes).figures().cache.sampled.unwrap();
     let near = |ours: f64, wanted: f64| assert!((ours - wanted).abs() < 1e-9, "{told:?}");
     near(told.cached_pages_used_per_window, 7.0);
@@ -263,7 +264,7 @@ fn a_host_differs_from_a_device_by_more_than_a_fifth() {
         let block = block(PID, 1);
         set(&block, &[(Counter::HitNs, host_ns)]);
         write(dir.path(), 0, &block);
-        let processes = read_run(dir.path(), PID);
+        let processes = read_run(dir.path(), PID).listed;
         let HitTimes {
             host_ns: told,
             differ: does,
@@ -431,6 +432,10 @@ fn programs_outside_are_those_that_left_no_statistics() {
             block.started.store(image.started, Relaxed);
             block.forked.store(image.forked, Relaxed);
             block.replaced.store(image.replaced, Relaxed);
+            let is_before = |of: &&Image| (of.pid, of.image + 1) == (image.pid, image.image);
+            let before = images.iter().find(is_before);
+            let follows = image.forked == 0 && before.is_some_and(|before| before.replaced == 1);
+            block.follows.store(u64::from(follows), Relaxed);
             write(dir.path(), image.image, &block);
         }
         let (config, processes) = (config("cylon"), read_processes(dir.path()));

@@ -15,6 +15,7 @@ use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Store, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Access, Core, Entry, Plan, Wait};
+use crate::stats::Identity;
 use crate::store::{Error, FileStore, Stash};
 use crate::thread;
 use crate::watch::Watched;
@@ -102,7 +103,7 @@ impl Engine {
             }
         };
         let calibration = Calibration::new(&uffd).map_err(os("registering a page"))?;
-        let identity = files::Identity {
+        let identity = Identity {
             pages,
             heap_at: arena.0,
             started_ns,

@@ -6,14 +6,17 @@ use crate::limits::allow_file;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::session::Session;
-use crate::stats::Live;
+use crate::stats::{Identity, Live};
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::Relaxed;
-use sluice_abi::{GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, VIEW_LINK, view_bytes};
+use sluice_abi::{
+    GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, StatsBlock, VIEW_LINK, view_bytes,
+};
 use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The keeper has found what ended programs left after this time.
@@ -21,27 +24,17 @@ const KEEPER_NS: u64 = 2_000_000_000;
 /// Whoever waits for it looks this often.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// Images a process may become by `exec` before their files run out of names.
-const MAX_IMAGES: u32 = 10_000;
+/// The files of a running process's first images stay. With them there, its next image looks for
+/// the last one.
+const FIRST_IMAGES: u32 = sluice_abi::FIRST_IMAGES;
+/// Others may take a name that is free, or look at the files, at the same moment: tries until then.
+const MAX_TRIES: u32 = 1_000;
 
 /// What stands for a command line where the device for shared memory is named.
 const SERVER: &[u8] = b"[shared memory]\0";
 
 /// How the name of a guest's ring ends.
 const GUEST: &str = "guest-ring";
-
-/// What the files of a process say of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Identity {
-    /// Pages of the device.
-    pub pages: u64,
-    /// Address of the first; 0 for none.
-    pub heap_at: usize,
-    /// When its device was started, ns of CLOCK_MONOTONIC.
-    pub started_ns: u64,
-    /// Whether it came from a fork.
-    pub forked: bool,
-}
 
 /// Makes the file with the statistics and the residency map of the device for shared memory.
 pub fn create_for_server(
@@ -55,7 +48,13 @@ pub fn create_for_server(
     let name = path.with_extension("cmd");
     let written = create_private(&name).and_then(|mut file| file.write_all(SERVER));
     written.map_err(|e| failed(&name, e))?;
-    let live = Live::new(map, pages, 0, started_ns, false);
+    let of = Identity {
+        pages,
+        heap_at: 0,
+        started_ns,
+        forked: false,
+    };
+    let live = Live::new(map, of, false);
     live.block().forked.store(OF_SHARED_MEMORY, Relaxed);
     Ok(live)
 }
@@ -76,7 +75,8 @@ pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRi
         true => Some(create_rings(session, &path)?),
         false => None,
     };
-    let live = Live::new(map, of.pages, of.heap_at, of.started_ns, of.forked);
+    let follows = !of.forked && follows(session);
+    let live = Live::new(map, of, follows);
     if !of.forked {
         // Known names for the session's first process; its others find these taken.
         let link = |to: &Path, name| std::os::unix::fs::symlink(to, session.dir.join(name));
@@ -127,32 +127,66 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
     Ok(Some(Recorder::new(map, session.record)))
 }
 
-/// `proc-<pid>-<n>.stats`: an image made by `exec` has the pid of the one before it.
+/// `proc-<pid>-<n>.stats`: an image made by `exec` has the pid of the one before it. Files of images
+/// between the first ones and the last may be gone, with what they counted added up elsewhere.
 fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
     let dir = &session.dir;
-    for image in 0..MAX_IMAGES {
-        let path = dir.join(format!("proc-{}-{image}.stats", std::process::id()));
+    let mut image = 0;
+    for _ in 0..MAX_TRIES {
+        let path = image_path(dir, image);
         match create_private(&path) {
             Ok(file) => {
                 let inode = file.metadata().map_err(|e| failed(&path, e))?.ino();
+                session.hold.set_image(image);
                 if session.hold.claim(inode) {
                     return Ok((path, file));
                 }
                 // The keeper looks just now whether the file is in use.
+                image += 1;
             }
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                image = match image + 1 {
+                    next if next < FIRST_IMAGES => next,
+                    _ => last_image(dir).map_or(0, |last| last + 1),
+                };
+            }
             Err(e) => return Err(failed(&path, e)),
         }
     }
     Err(StartError::Images { dir: dir.clone() })
 }
 
+fn image_path(dir: &Path, image: u32) -> PathBuf {
+    dir.join(format!("proc-{}-{image}.stats", std::process::id()))
+}
+
+/// The last image of this process that has files.
+fn last_image(dir: &Path) -> Option<u32> {
+    let prefix = format!("proc-{}-", std::process::id());
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let images = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let rest = name.to_str()?.strip_prefix(&prefix)?;
+        rest.strip_suffix(".stats")?.parse().ok()
+    });
+    images.max()
+}
+
+/// Whether the image before this one in the same process became it.
+fn follows(session: &Session) -> bool {
+    let Some(before) = session.hold.image().checked_sub(1) else {
+        return false;
+    };
+    let file = open_regular(&image_path(&session.dir, before), false, Some(own_user()));
+    let mut replaced = [0; 8];
+    let at = offset_of!(StatsBlock, replaced) as u64;
+    let read = file.and_then(|file| file.read_exact_at(&mut replaced, at));
+    read.is_ok() && u64::from_ne_bytes(replaced) == 1
+}
+
 /// The file that this process has now: the last of its images.
-pub fn own_stats(session: &Session) -> Option<PathBuf> {
-    let pid = std::process::id();
-    let path = |image| session.dir.join(format!("proc-{pid}-{image}.stats"));
-    let images = (0..MAX_IMAGES).map(path);
-    images.take_while(|path| path.exists()).last()
+pub fn own_stats(session: &Session) -> PathBuf {
+    image_path(&session.dir, session.hold.image())
 }
 
 /// Maps a file of a length, of which some parts have their memory now.

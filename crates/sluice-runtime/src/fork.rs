@@ -18,7 +18,7 @@ use crate::rings::ControlRing;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
-use crate::stats::Live;
+use crate::stats::{Identity, Live};
 use crate::{root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
@@ -229,7 +229,7 @@ impl Core {
         self.forget_hints_of_parent();
         self.inherited = *self.device.stats();
         self.recorder = None;
-        let identity = files::Identity {
+        let identity = Identity {
             pages: self.device.pages(),
             heap_at: engine.arena.0,
             started_ns: now_ns(),

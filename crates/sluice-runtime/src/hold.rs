@@ -1,9 +1,10 @@
 //! The lock by which a process says that its session is in use.
 
+use crate::clock::{now_ns, sleep_until};
 use crate::descriptors::guard;
 use crate::error::{StartError, failed};
-use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
-use sluice_abi::LOCK_FILE;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use sluice_abi::{LOCK_FILE, MEANWHILE};
 use sluice_region::{lock_byte, open_regular};
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,10 @@ use std::path::Path;
 
 /// The lock's descriptor gets this number or a higher one: programs count on low ones.
 const LOCK_FD: i32 = 512;
+/// The keeper has a byte for a moment when it looks whether its process has ended. It is asked for
+/// again so often, with pauses.
+const CLAIMS: u32 = 1_000;
+const PAUSE_NS: u64 = 1_000_000;
 
 /// A process's shared lock on its session's directory: nobody removes that while one is held. The
 /// kernel gives it up when the process ends or becomes another image.
@@ -21,6 +26,8 @@ pub struct Hold {
     fd: AtomicI32,
     /// Inode of the process's statistics: the byte that is locked. 0 until there are any.
     file: AtomicU64,
+    /// Which of its process's images this is.
+    image: AtomicU32,
 }
 
 impl Default for Hold {
@@ -28,6 +35,7 @@ impl Default for Hold {
         Hold {
             fd: AtomicI32::new(-1),
             file: AtomicU64::new(0),
+            image: AtomicU32::new(0),
         }
     }
 }
@@ -85,6 +93,16 @@ impl Hold {
         Ok(())
     }
 
+    /// Notes which of its process's images this is, by the name of its files.
+    pub fn set_image(&self, image: u32) {
+        self.image.store(image, Relaxed);
+    }
+
+    /// Which of its process's images this is.
+    pub fn image(&self) -> u32 {
+        self.image.load(Relaxed)
+    }
+
     /// Says that this process uses the files of the statistics with this inode. Tells whether
     /// nobody else says so.
     pub fn claim(&self, file: u64) -> bool {
@@ -94,12 +112,28 @@ impl Hold {
         !matches!(locked, Some(Ok(false)))
     }
 
-    /// Locks the directory anew, and the byte with it.
+    /// Locks the directory anew, and the byte with it. Until then [`Hold::stand_in`] has spoken for
+    /// the files.
     pub fn renew(&self, dir: &Path) -> Result<(), StartError> {
         self.take(dir)?;
-        // If the keeper looks just now, it finds the files as they are and takes nothing.
-        self.claim(self.file.load(Relaxed));
+        let file = self.file.load(Relaxed);
+        for _ in 0..CLAIMS {
+            if self.claim(file) {
+                break;
+            }
+            sleep_until(now_ns() + PAUSE_NS);
+        }
         Ok(())
+    }
+
+    /// Locks the directory for a process whose own lock ends for a moment, and says by another byte
+    /// that it has not ended.
+    pub fn stand_in(of: &Hold, dir: &Path) -> Result<Hold, StartError> {
+        let hold = Hold::default();
+        hold.take(dir)?;
+        // Where the keeper looks just now, it finds the process's own lock.
+        hold.claim(of.file.load(Relaxed) | MEANWHILE);
+        Ok(hold)
     }
 }
 

@@ -37,8 +37,7 @@ impl Meanwhile {
     fn open(engine: &Engine) -> Option<Meanwhile> {
         let uffd = Uffd::open(kind(Trap::Event)).ok()?;
         let uffd = uffd.moved_up(LOWEST_NUMBER).ok()?;
-        let hold = Hold::default();
-        hold.take(&engine.session.dir).ok()?;
+        let hold = Hold::stand_in(&engine.session.hold, &engine.session.dir).ok()?;
         let mut core = engine.core();
         let opened = match core.host.file() {
             Some(file) => {

@@ -10,6 +10,19 @@ use sluice_region::Mapping;
 /// A wait that ends later than this after its moment is late.
 const LATE_AFTER_NS: u64 = 1_000;
 
+/// What the files of a process say of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// Pages of the device.
+    pub pages: u64,
+    /// Address of the first; 0 for none.
+    pub heap_at: usize,
+    /// When its device was started, ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// Whether it came from a fork.
+    pub forked: bool,
+}
+
 /// The mapped file.
 #[derive(Debug)]
 pub struct Live {
@@ -59,20 +72,22 @@ macro_rules! copy {
 }
 
 impl Live {
-    /// A block over a mapping of [`sluice_abi::view_bytes`], marked as ready. `heap_at` is the
-    /// address of the first page, if there is one.
-    pub fn new(map: Mapping, pages: u64, heap_at: usize, started_ns: u64, forked: bool) -> Live {
+    /// A block over a mapping of [`sluice_abi::view_bytes`], marked as ready. `follows` is whether
+    /// the image before this one in the same process became it.
+    pub fn new(map: Mapping, of: Identity, follows: bool) -> Live {
+        let pages = of.pages;
         let live = Live { map, pages };
         let block = live.block();
         block.pages.store(pages, Relaxed);
-        block.heap_at.store(heap_at as u64, Relaxed);
+        block.heap_at.store(of.heap_at as u64, Relaxed);
         block.version.store(STATS_VERSION, Relaxed);
         // SAFETY: no arguments.
         let (pid, parent) = unsafe { (libc::getpid(), libc::getppid()) };
         block.pid.store(pid as u64, Relaxed);
         block.parent.store(parent as u64, Relaxed);
-        block.started_ns.store(started_ns, Relaxed);
-        block.forked.store(forked as u64, Relaxed);
+        block.started_ns.store(of.started_ns, Relaxed);
+        block.forked.store(of.forked as u64, Relaxed);
+        block.follows.store(follows as u64, Relaxed);
         block.magic.store(STATS_MAGIC, Release);
         live
     }

@@ -105,7 +105,8 @@ def _row(told: Any, plain: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, A
     wrong = answer_of(program) != answer_of(plain[0])
     return {"problem": "its answer is another one than without a device" if wrong else "",
             "seconds": seconds(program), "slowdown": seconds(program) / seconds(plain[0]),
-            "misses": sum(one["misses"] for one in device["processes"]),
+            "misses": sum(one["misses"] for one in device["processes"])
+            + (device["other_processes"] or {"misses": 0})["misses"],
             "told": program.get("told", {})}
 
 

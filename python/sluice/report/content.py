@@ -328,6 +328,12 @@ def process_grid(runs: list[Run]) -> Grid | None:
         cells += [units.count(one.number(name)) for name in extra]
         rows.append(Row("process", [run.label, _plain(one.number("pid")), one.words("command")],
                         cells))
+    for run in runs:
+        images = run.stats.number("other_processes", "images")
+        if images is not None:
+            cells = [units.count(run.stats.number("other_processes", name))
+                     for name in ("traps", *extra)]
+            rows.append(Row("process", [run.label, units.ABSENT, f"{images:,.0f} others"], cells))
     if not rows:
         return None
     return Grid("processes", "Processes", "", ["run", "pid", "command"], ["traps", *extra], rows)

@@ -201,10 +201,13 @@ class LiveRun:
     """What the program did with device memory."""
     not_applied: list[NotApplied]
     """Parameters that hits do not take, because they run at this host's speed."""
+    other_processes: OtherProcesses | None
+    """The others together. `null` if each has a line."""
     place: str
     """`heap` or `dax:PATH`; of a guest `guest:` and how the device is attached."""
     processes: list[ProcessResult]
-    """Every process and every program image, in order of start."""
+    """Every process and every program image that has a line of its own, in order of start: the
+    program itself, and of the others the 256 with the most traps."""
     regions: list[Region]
     """The figures from each mark to the next (`sluice_mark`, `sluice ctl mark`). Empty without
     marks."""
@@ -334,6 +337,32 @@ class NotApplied:
     """The parameter."""
     value: str
     """Its value, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherProcesses:
+    """Ended processes and program images of a run that have no line of their own, together: those
+    with the fewest traps, where more than 256 have ended."""
+    dirty_evictions: int
+    """Of the evictions, those of pages that had been written."""
+    ended: int
+    """Of them, those that ran to their end."""
+    evictions: int
+    """Pages that left the cache to make room."""
+    images: int
+    """How many processes and program images these are."""
+    late: int
+    """Misses that ended over 1 µs after the moment that the model asked for."""
+    latency_ns: MissLatency
+    """Latencies of all their misses, ns."""
+    misses: int
+    """Traps on a page that was not in the cache."""
+    placed_bytes: int
+    """Bytes of device memory that each had mapped at its end, together."""
+    shared_bytes: int
+    """Bytes of shared memory that they mapped and that stay in DRAM, all together."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

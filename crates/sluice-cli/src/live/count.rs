@@ -3,7 +3,7 @@
 use crate::error::{ArgumentError, Error};
 use rustix::time::{ClockId, clock_gettime};
 use sluice_abi::is_mark_name;
-use sluice_results::{Moments, ProcessMark, Run, read_marks, read_run};
+use sluice_results::{Moments, ProcessMark, Run, read_last, read_marks};
 use sluice_units::Ps;
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -80,9 +80,8 @@ impl Counting {
             CountAfter::File(path) => path.exists(),
         };
         if has_come {
-            let images = read_run(dir, pid).into_iter().filter(|of| of.pid == pid);
-            // Without any, the program has not begun, and the next look will do.
-            self.found = images.max_by_key(|of| of.image).map(|process| ProcessMark {
+            // Without any image, the program has not begun, and the next look will do.
+            self.found = read_last(dir, pid).map(|process| ProcessMark {
                 name: after.to_string(),
                 at_ns: now_ns(),
                 recorded: 0,

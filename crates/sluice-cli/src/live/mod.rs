@@ -29,7 +29,8 @@ use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{
-    Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
+    Exit, Folder, Latencies, LiveRun, Others, Process, Processes, Run, Timeline, read_run, to_json,
+    write_config,
 };
 use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap};
 use std::ffi::OsString;
@@ -115,8 +116,10 @@ pub struct Ended {
     pub exit: Exit,
     /// After so long.
     pub wall_s: f64,
-    /// Every process of it.
+    /// Its processes that are listed one by one.
     pub processes: Vec<Process>,
+    /// And the sum of the others.
+    pub others: Others,
 }
 
 impl Ended {
@@ -316,6 +319,7 @@ impl Ready<'_> {
             wall_s: ended.wall_s,
             pid,
             processes: &ended.processes,
+            others: &ended.others,
         };
         if self.library.is_some() && run.main().is_none() {
             check_entered(exit)?;
@@ -347,7 +351,7 @@ impl Ready<'_> {
         signals::end_forwarding();
         let exit = exit_of(status);
         let wall_s = running.started.elapsed().as_secs_f64();
-        self.session.dismiss_keeper();
+        warn::of_keeper(self.session.dismiss_keeper());
         waiting::await_the_rest(exit);
         if let Some(persistent) = self.persistent.take() {
             persistent.finish()?;
@@ -357,15 +361,16 @@ impl Ready<'_> {
         }
         // Files have the last figures now.
         drop(self.metrics.take());
-        let processes = read_run(self.session.path(), running.pid());
-        if processes.is_empty() && self.session.is_refused() {
+        let Processes { listed, others } = read_run(self.session.path(), running.pid());
+        if listed.is_empty() && self.session.is_refused() {
             return Ok(None);
         }
         warn::of_full(exit, &self.session, &self.live.place);
         Ok(Some(Ended {
             exit,
             wall_s,
-            processes,
+            processes: listed,
+            others,
         }))
     }
 

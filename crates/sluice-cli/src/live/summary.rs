@@ -100,10 +100,13 @@ pub fn of_others(result: &Run<'_>) -> Option<String> {
     let main = result.main().map(|main| (main.pid, main.image));
     let others = result.processes.iter();
     let others = others.filter(|p| Some((p.pid, p.image)) != main && !p.shared_memory);
-    let sum = |of: Counter| others.clone().map(|p: &Process| p.get(of)).sum::<u64>();
+    let sum = |of: Counter| {
+        let listed = others.clone().map(|p: &Process| p.get(of));
+        listed.sum::<u64>() + result.others.get(of)
+    };
     let traps = sum(Counter::Traps);
     (traps > 0).then(|| {
         let misses = sum(Counter::Misses);
-        format!("sluice: its other processes: {traps} traps, {misses} misses (--json has each)")
+        format!("sluice: its other processes: {traps} traps, {misses} misses (--json has more)")
     })
 }

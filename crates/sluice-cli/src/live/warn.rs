@@ -29,6 +29,16 @@ pub fn of_full(exit: Exit, session: &SessionDir, place: &OnDevice) {
     }
 }
 
+/// Nobody gave back the memory of ended programs once the keeper was gone.
+pub fn of_keeper(had_ended: bool) {
+    if had_ended {
+        errln!(
+            "sluice: warning: the keeper of this session was ended by somebody else; what ended \
+             programs leave in memory stayed until the end of the run"
+        );
+    }
+}
+
 /// What a user should know although the program may have ended well.
 pub fn of_run(result: &Run<'_>) {
     if result.main().is_none() {
@@ -39,7 +49,7 @@ pub fn of_run(result: &Run<'_>) {
         return;
     }
     // Of all its processes: a script does little itself.
-    let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
+    let count = |counter| result.sum(counter);
     let is_full = count(Counter::DeviceFull) > 0;
     of_nothing(count(Counter::Traps), result.place, is_full);
     if count(Counter::KernelFaults) > 0 {

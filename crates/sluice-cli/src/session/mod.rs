@@ -110,13 +110,17 @@ impl SessionDir {
     }
 
     /// Ends the keeper, which is a child of this process: whoever waits for all others finds none.
-    pub fn dismiss_keeper(&mut self) {
-        if let Some(mut keeper) = self.keeper.take() {
-            // Before it can take the end of its line for the end of this command. One that somebody
-            // else has ended or stopped goes as well.
-            let _ = keeper.kill();
-            let _ = keeper.wait();
-        }
+    /// Says whether somebody else had ended it before.
+    pub fn dismiss_keeper(&mut self) -> bool {
+        let Some(mut keeper) = self.keeper.take() else {
+            return false;
+        };
+        let had_ended = matches!(keeper.try_wait(), Ok(Some(_)));
+        // Before it can take the end of its line for the end of this command. One that somebody
+        // else has ended or stopped goes as well.
+        let _ = keeper.kill();
+        let _ = keeper.wait();
+        had_ended
     }
 }
 

@@ -395,6 +395,46 @@ fn a_script_of_many_programs_needs_no_more_memory_than_a_few() {
     }
 }
 
+/// Each of them left two files until the end of the run, and a line in its result.
+#[test]
+fn however_many_programs_a_script_runs_as_many_files_and_lines_stay() {
+    const PROGRAMS: u64 = 420;
+    let script = format!(
+        "n=0; while [ $n -lt {PROGRAMS} ]; do /bin/true || exit 3; n=$((n+1)); done; n=0; \
+         while [ $n -lt 300 ]; do /bin/sleep 0.1; set -- \"$SLUICE_SESSION\"/proc-*; \
+         [ $# -lt 530 ] && break; n=$((n+1)); done; echo $n $#"
+    );
+    let out = Sluice::run("event")
+        .set("device.capacity", "64MiB")
+        .cache("2MiB")
+        .program(["sh", "-c", &script])
+        .well();
+    let words: Vec<u64> = out.own_stdout().split_whitespace().map(number).collect();
+    let [sleeps, files] = words[..] else {
+        panic!("{out:#?}");
+    };
+    // Two files of each that is listed, and rings of the shell and of what has just ended.
+    assert!(files < 530, "{out:#?}");
+    let json = out.json();
+    let listed = json["processes"].as_array().expect("a list");
+    let others = &json["other_processes"];
+    // The shell is not one of the 256 that are listed beside it.
+    assert_eq!(listed.len(), 1 + 256, "{out:#?}");
+    let images = others["images"].as_u64().expect("a number");
+    let all = 1 + PROGRAMS + sleeps.min(299) + 1;
+    assert_eq!(listed.len() as u64 + images, all, "{out:#?}");
+    assert_eq!(others["ended"], images);
+    let least = listed[1..].iter().filter_map(|one| one["traps"].as_u64());
+    let most = least.min().expect("some") * images;
+    assert!(others["traps"].as_u64() <= Some(most), "{out:#?}");
+    assert_eq!(others["misses"], others["latency_ns"]["modelled"]["count"]);
+    assert_eq!(json["host"]["programs_outside"], 0);
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().expect("a number")
+}
+
 /// A home that cannot be used is not an error as long as there is another.
 #[test]
 fn a_users_own_folder_is_used_if_it_is_in_memory() {

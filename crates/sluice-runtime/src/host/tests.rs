@@ -1,5 +1,5 @@
 use super::*;
-use crate::stats::Live;
+use crate::stats::{Identity, Live};
 use crate::store::Stash;
 use sluice_region::{Mapping, UffdKind};
 
@@ -11,7 +11,13 @@ fn host() -> Host {
     let mut backing = PrivateBacking::new(PAGES as usize, stash).unwrap();
     backing.register(&uffd).unwrap();
     let view = Mapping::anonymous(sluice_abi::view_bytes(PAGES)).unwrap();
-    let live = Box::leak(Box::new(Live::new(view, PAGES, 0, 0, false)));
+    let identity = Identity {
+        pages: PAGES,
+        heap_at: 0,
+        started_ns: 0,
+        forked: false,
+    };
+    let live = Box::leak(Box::new(Live::new(view, identity, false)));
     let backing = Backing::Private(backing);
     let threads = ThreadCount::open(sluice_region::LibraryCount::find(), 0).unwrap();
     Host::new(uffd, backing, PAGES, threads, live.residency()).unwrap()

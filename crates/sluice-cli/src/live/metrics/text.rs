@@ -9,7 +9,7 @@ use prometheus::proto::{Bucket, Counter as Count, Gauge, LabelPair, Metric};
 use prometheus::proto::{Histogram as Buckets, MetricFamily, MetricType};
 use sluice_abi::Counter;
 use sluice_region::is_running;
-use sluice_results::{Process, each_process};
+use sluice_results::{Others, Process, read_session};
 use sluice_stats::Histogram;
 use std::collections::HashMap;
 use std::path::Path;
@@ -85,6 +85,20 @@ impl Sums {
         }
     }
 
+    /// Of processes that have ended, each as by [`Sums::add`].
+    fn add_others(&mut self, others: &Others) {
+        self.images += others.images();
+        for (sum, counter) in self.counters.iter_mut().zip(Counter::ALL) {
+            // What all have alike, those that are listed say.
+            if !matches!(kind(*counter), Kind::Now | Kind::Same(_)) {
+                *sum += others.get(*counter);
+            }
+        }
+        let latencies = others.latencies();
+        self.modelled.add(&latencies.modelled);
+        self.achieved.add(&latencies.achieved);
+    }
+
     fn add(&mut self, process: &Process, runs: bool) {
         self.images += 1;
         self.running += u64::from(runs);
@@ -105,11 +119,23 @@ impl Sums {
 
 /// All metrics of a session.
 pub fn text(session: &Path, about: &About) -> prometheus::Result<String> {
+    let (private, shared) = read_session(session, |others, images| sums(others, images));
+    let sums = [("private", Some(private)), ("shared", shared)];
+    let sums: Vec<(&str, Sums)> = sums
+        .into_iter()
+        .filter_map(|(memory, sums)| Some((memory, sums?)))
+        .collect();
+    TextEncoder::new().encode_to_string(&families(&sums, about))
+}
+
+/// The sums of a session: of private memory, and of shared memory if there is any.
+fn sums(others: &Others, images: &mut dyn Iterator<Item = Process>) -> (Sums, Option<Sums>) {
     let (mut private, mut shared) = (Sums::new(), None);
-    // Tens of thousands may have ended, and each has much to read: once, and only those that may
-    // run are kept until it is known which image of each process is the last.
+    private.add_others(others);
+    // Each has much to read: once, and only those that may run are kept until it is known which
+    // image of each process is the last.
     let (mut last_images, mut may_run): (HashMap<u64, u64>, Vec<Process>) = Default::default();
-    for process in each_process(session) {
+    for process in images {
         if process.shared_memory {
             shared.get_or_insert_with(Sums::new).add(&process, true);
             continue;
@@ -125,12 +151,7 @@ pub fn text(session: &Path, about: &About) -> prometheus::Result<String> {
     for process in may_run {
         private.add(&process, last_images[&process.pid] == process.image);
     }
-    let sums = [("private", Some(private)), ("shared", shared)];
-    let sums: Vec<(&str, Sums)> = sums
-        .into_iter()
-        .filter_map(|(memory, sums)| Some((memory, sums?)))
-        .collect();
-    TextEncoder::new().encode_to_string(&families(&sums, about))
+    (private, shared)
 }
 
 fn families(sums: &[(&str, Sums)], about: &About) -> Vec<MetricFamily> {

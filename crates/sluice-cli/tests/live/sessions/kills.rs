@@ -116,6 +116,50 @@ fn kills_leave_nothing_that_the_next_start_does_not_clean() {
     }
 }
 
+/// Programs that a script starts while its keeper is killed.
+const PROGRAMS: u64 = 40;
+/// Rounds of that: each runs to the end of its program.
+const WHOLE_ROUNDS: u32 = 4;
+
+/// Whether a process is a session's keeper.
+fn is_keeper(pid: i32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0)
+        .any(|word| word == b"keep-session")
+}
+
+/// The program is right, each of its processes is counted once, one warning says what happened, and
+/// nothing stays.
+#[test]
+fn a_run_whose_keeper_is_killed_goes_on_and_is_whole() {
+    let asked = std::env::var("SLUICE_KILL_ROUNDS").ok();
+    let rounds = asked.map_or(WHOLE_ROUNDS, |text| text.parse().expect("rounds"));
+    let mut dice = Dice(0x0dd_ba11);
+    let script = format!(
+        "n=0; while [ $n -lt {PROGRAMS} ]; do /bin/true || exit 3; n=$((n+1)); done; echo well"
+    );
+    for _ in 0..rounds {
+        let run = Sluice::run("event")
+            .set("device.capacity", "64MiB")
+            .cache("1MiB");
+        let running = Running::start(&mut run.prepare(["sh", "-c", &script]));
+        let command = running.id();
+        let session = running.await_session();
+        await_it("no program", || session.join("view").exists());
+        std::thread::sleep(Duration::from_micros(dice.below(LATEST_US)));
+        let keeper = children(command).into_iter().find(|pid| is_keeper(*pid));
+        kill(keeper.expect("a keeper"));
+        let out = running.finish();
+        assert!(out.status.success(), "{out:#?}");
+        assert!(out.own_stdout().ends_with("well\n"), "{out:#?}");
+        let listed = out.json()["processes"].as_array().map_or(0, Vec::len);
+        assert_eq!(listed as u64, PROGRAMS + 1, "{out:#?}");
+        let warned = out.stderr.matches("the keeper of this session").count();
+        assert_eq!(warned, 1, "{out:#?}");
+        assert!(!session.exists(), "{out:#?}");
+    }
+}
+
 /// The child of a fork gave up its own lock on the session as soon as it had it.
 #[test]
 fn a_forked_child_alone_keeps_its_session() {

@@ -24,7 +24,7 @@ use image::Image;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_run};
+use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_last};
 use sluice_runtime::LiveSettings;
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
@@ -99,10 +99,7 @@ pub fn run(
     let disk = disk.serve(&ready, &running, &vm.memory)?;
     let pid = u64::from(running.child().id());
     let session = ready.session().to_path_buf();
-    let figures = move || {
-        let all = read_run(&session, pid).into_iter();
-        all.rev().find(|p| p.pid == pid)
-    };
+    let figures = move || read_last(&session, pid);
     let booting = guest.started(running.child(), figures, args.live.result.json);
     let folder = ready.folder().cloned();
     let ended = ready.finish(running, |run, result, exit| {
