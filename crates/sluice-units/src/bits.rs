@@ -118,6 +118,15 @@ impl Bits {
 
     /// The first of a range that is set, or is not.
     pub fn next_in(&self, range: Range<usize>, is_set: bool) -> Option<usize> {
+        let there = if is_set {
+            self.count
+        } else {
+            self.len - self.count
+        };
+        if there == 0 {
+            // A table of a large device is not read, and takes no memory.
+            return None;
+        }
         let flip = if is_set { 0 } else { u64::MAX };
         let (mut at, end) = (range.start, range.end.min(self.len));
         while at < end {
@@ -133,7 +142,7 @@ impl Bits {
 
     /// Those that are set, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(self.next(0, true), |at| self.next(at + 1, true))
+        std::iter::successors(self.next(0, true), |at| self.next(at + 1, true)).take(self.count)
     }
 }
 
