@@ -127,8 +127,8 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
     Ok(Some(Recorder::new(map, session.record)))
 }
 
-/// `proc-<pid>-<n>.stats`: an image made by `exec` has the pid of the one before it. Files of images
-/// between the first ones and the last may be gone, with what they counted added up elsewhere.
+/// `proc-<pid>-<n>.stats`: an image made by `exec` has the pid of the one before it. Files between
+/// those of the first images and the last may be gone, with what they counted added up elsewhere.
 fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
     let dir = &session.dir;
     let mut image = 0;

@@ -13,6 +13,8 @@ from sluice.results.parts import (
     Disk,
     Flash,
     Guest,
+    NotApplied,
+    OtherProcesses,
 )
 
 
@@ -326,43 +328,6 @@ class NormalHints:
     """`MADV_NORMAL`."""
     pages: int
     """Pages of which it was said."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotApplied:
-    """A parameter that a live run cannot apply to hits."""
-    because: str
-    """What comes of that."""
-    key: str
-    """The parameter."""
-    value: str
-    """Its value, as text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherProcesses:
-    """Ended processes and program images of a run that have no line of their own, together: those
-    with the fewest traps, where more than 256 have ended."""
-    dirty_evictions: int
-    """Of the evictions, those of pages that had been written."""
-    ended: int
-    """Of them, those that ran to their end."""
-    evictions: int
-    """Pages that left the cache to make room."""
-    images: int
-    """How many processes and program images these are."""
-    late: int
-    """Misses that ended over 1 µs after the moment that the model asked for."""
-    latency_ns: MissLatency
-    """Latencies of all their misses, ns."""
-    misses: int
-    """Traps on a page that was not in the cache."""
-    placed_bytes: int
-    """Bytes of device memory that each had mapped at its end, together."""
-    shared_bytes: int
-    """Bytes of shared memory that they mapped and that stay in DRAM, all together."""
-    traps: int
-    """Faults on pages of the device, of every kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
