@@ -82,7 +82,7 @@ MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not ed
 # The module of what several kinds have.
 SHARED = "parts"
 # Parts of one kind alone for which its own module has no room.
-BESIDE = {"Disk", "NotApplied", "OtherProcesses"}
+BESIDE = {"Counted", "Disk", "HitTimes", "NotApplied"}
 
 
 def main() -> int:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from sluice.results.parts import (
     Cache,
+    Counted,
     DeviceParts,
     Disk,
     Flash,
     Guest,
+    HitTimes,
     NotApplied,
-    OtherProcesses,
 )
 
 
@@ -46,19 +47,6 @@ class Commands:
     """Of the commands answered, those that were malformed or refused as a whole."""
     settings_changed: int
     """Times that parameters were changed. `config` has those of the start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """The part of a live run that its figures are of: `traps`, `trap_kinds`, `cache`,
-    `latency_ns`, `latency_parts_ns`, `late` and `flash`."""
-    from_: str | None
-    """What was waited for (`--count-after`), or `reset`; `null` if all counts."""
-    from_s: float | None
-    """Seconds from the start of the program until then. `null` if that did not come: all
-    counts."""
-    wall_s: float
-    """The time that counts, s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,17 +89,6 @@ class Hints:
     """`MADV_SEQUENTIAL`."""
     willneed: WillneedHints
     """`MADV_WILLNEED`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitTimes:
-    """What a load takes that finds its page in the device's cache, and is in no processor's."""
-    differ: bool | None
-    """Whether they differ by more than a fifth of the device's time."""
-    host_ns: int | None
-    """On this host, where the program ran, ns. `null` where it could not be measured."""
-    modelled_ns: float
-    """On the device, by its parameters, ns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,6 +305,32 @@ class NormalHints:
     """`MADV_NORMAL`."""
     pages: int
     """Pages of which it was said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherProcesses:
+    """Ended processes and program images of a run that have no line of their own, together: those
+    with the fewest traps, where more than 256 have ended."""
+    dirty_evictions: int
+    """Of the evictions, those of pages that had been written."""
+    ended: int
+    """Of them, those that ran to their end."""
+    evictions: int
+    """Pages that left the cache to make room."""
+    images: int
+    """How many processes and program images these are."""
+    late: int
+    """Misses that ended over 1 µs after the moment that the model asked for."""
+    latency_ns: MissLatency
+    """Latencies of all their misses, ns."""
+    misses: int
+    """Traps on a page that was not in the cache."""
+    placed_bytes: int
+    """Bytes of device memory that each had mapped at its end, together."""
+    shared_bytes: int
+    """Bytes of shared memory that they mapped and that stay in DRAM, all together."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
