@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """Ends at a mistake with one line, as the other commands do, and status 2."""
+    """Ends at a mistake with one line, as the other commands do, and status 2. As of those, options
+    have no short forms, which would come to mean something else."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         """What was wrong, and where to look."""

@@ -74,8 +74,28 @@ def test_what_is_missing_is_told_first(
     (["run"], "no recipe was named; there are dlrm, duckdb,"),
     (["run", "memcachd"], "no recipe 'memcachd'; there are"),
     (["list", "--recipes", "/nowhere"], "no recipes in /nowhere"),
+    (["run", "moe", "--sluice", "nosuch"], "--sluice nosuch: no such file; give the path of"),
+    (["run", "moe", "--sluice", __file__], f"--sluice {__file__}: not an executable file; give"),
+    (["run", "moe", "--sluice", "/bin/true", "--out", "/proc/none"],
+     "--out /proc/none: No such file or directory; name another folder"),
+    (["run", "moe", "--sluice", "/bin/true", "--out", __file__],
+     "a file is where the folder of results would be; name another folder by --out"),
 ])
 def test_bad_input_is_told(
         capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["moe"], "moe is a recipe; `sluice recipe run moe` runs it; see `sluice recipe --help`"),
+    (["run", "moe", "--smal"], "unrecognized arguments: --smal; see `sluice recipe --help`"),
+    (["lst"], "argument list|run: invalid choice: 'lst' (choose from 'list', 'run'); see"),
+])
+def test_a_mistake_of_the_command_line_is_one_line(
+        capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and told.startswith(f"sluice recipe: {said}"), told
+    assert told.count("\n") == 1

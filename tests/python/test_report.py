@@ -329,6 +329,30 @@ def test_a_page_that_cannot_be_written_is_named(
                                        "expected a file that can be written\n")
 
 
+@pytest.mark.parametrize(("page", "named"), [("stats.json", "give its folder, {0}"),
+                                             ("full", "/dev/full: No space left on device;")])
+def test_what_to_do_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str,
+                            named: str) -> None:
+    folder = runs.run(tmp_path / "run")
+    words = [str(folder / page)] if page == "stats.json" else [str(folder), "-o", "/dev/full"]
+    assert main(words) == 2
+    assert named.format(folder) in capsys.readouterr().err
+
+
+def test_kinds_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, curve = runs.run(tmp_path / "run"), tmp_path / "curve"
+    curve.mkdir()
+    (curve / "stats.json").write_text('{"schema": "sluice.curve/1"}')
+    assert main([str(folder), str(curve)]) == 2
+    assert "a curve, beside a run; a report is of one kind" in capsys.readouterr().err
+
+
+def test_a_folder_with_a_page_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "index.html").write_text("<p>")
+    assert main([str(tmp_path)]) == 2
+    assert f"open the page that is there, {tmp_path / 'index.html'}" in capsys.readouterr().err
+
+
 def test_names_in_a_run_cannot_become_markup(tmp_path: Path) -> None:
     folder = runs.run(tmp_path / "<b>x&", command=["<script>alert(1)</script>"], device="<i>",
                       config={"<u>": "<s>"}, place="\"'><img>")

@@ -335,14 +335,35 @@ def test_a_page_begins_with_what_was_found(lab: Lab) -> None:
     (["--jobs", "x"], "argument --jobs: 'x' is no whole number from 1 up; see"),
     (["--shard", "3/2"], "argument --shard: '3/2' is no part of a sweep"),
     (["--ovr", "a=1"], "unrecognized arguments: --ovr"),
+    (["--price-dram", "free"], "argument --price-dram: 'free' is no price; 0 or more was needed"),
+    (["--meas", "x"], "unrecognized arguments: --meas"),
 ])
 def test_a_mistake_of_the_command_line_is_one_line(words: list[str], told: str, lab: Lab,
                                                    capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        sweep(lab, *words, *LOADS, *([] if words[0] == "--ovr" else COMMAND))
+        sweep(lab, *words, *LOADS, *([] if words[0] in ("--ovr", "--meas") else COMMAND))
     said = capsys.readouterr().err
     assert ended.value.code == 2 and said.startswith(f"sluice sweep: {told}"), said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["--", "sluice", "sim", "--workload", "zipf"],
+     "-- sluice: the command begins behind the program's name; leave `sluice` out: -- sim"),
+    ([*COMMAND, "--out", "x"], "-- .. --out x: all runs would write there; leave it out"),
+    (["--engine", "slurm", "--worker-time", "5", *COMMAND],
+     "--worker-time 5: expected HH:MM:SS, such as 01:00:00"),
+    (["--engine", "slurm", "--worker-memory", "2", *COMMAND],
+     "--worker-memory 2: expected a size such as 2GiB"),
+    (["--engine", "pbs", *COMMAND], "--engine pbs: no qsub on the PATH, which submits its jobs"),
+    (["--out", "/proc/none", *COMMAND], "--out /proc/none: No such file or directory; name"),
+])
+def test_what_cannot_come_out_is_refused_before_it_runs(
+        words: list[str], told: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(lab, *LOADS, *words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"sluice sweep: {told}") and said.count("\n") == 1, said
+    assert not (lab.out / "runs.jsonl").exists()
 
 
 def test_a_file_in_the_place_of_the_results_is_named(lab: Lab,

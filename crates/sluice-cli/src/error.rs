@@ -1,7 +1,7 @@
 //! Why a command fails: one line on standard error, and an exit status.
 
 use crate::signals::INTERRUPT_STATUS;
-use sluice_units::Bytes;
+use sluice_units::{Bytes, round_bytes};
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
@@ -59,8 +59,8 @@ pub enum Error {
         nearest: String,
     },
     /// An option of QEMU that takes a value came last.
-    #[error("QEMU argument `{0}` without its value")]
-    NoValue(&'static str),
+    #[error("QEMU argument `{0}` without its value; expected {1} after it")]
+    NoValue(&'static str, &'static str),
     /// What the guest is made of lacks a part.
     #[error("{whole} no {part}")]
     Lacks {
@@ -90,7 +90,7 @@ pub enum Error {
     /// A workload is larger than the device.
     #[error(
         "workload \"{workload}\" touches {}, but the device has {} (device.capacity)",
-        Bytes(*bytes), Bytes(*room)
+        shown(*bytes), shown(*room)
     )]
     TooLarge {
         workload: String,
@@ -152,6 +152,15 @@ pub enum Error {
     /// The session cannot be written down.
     #[error(transparent)]
     Session(sluice_runtime::SessionError),
+}
+
+/// A size as its owner would write it, or rounded where that takes many digits.
+fn shown(bytes: u64) -> String {
+    let exact = Bytes(bytes).to_string();
+    match exact.len() {
+        0..=8 => exact,
+        _ => round_bytes(bytes),
+    }
 }
 
 impl Error {

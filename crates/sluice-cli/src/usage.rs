@@ -27,15 +27,29 @@ struct Invoked {
     name: String,
     /// The commands below it.
     choices: Vec<String>,
+    /// Whether the argument that a command stands behind is not there.
+    is_process_missing: bool,
 }
 
 impl Invoked {
     fn of(top: &clap::Command, words: &[OsString]) -> Invoked {
         let (mut at, mut name) = (top, top.get_name().to_owned());
-        for word in words.iter().filter_map(|word| word.to_str()) {
+        let mut words = words.iter().filter_map(|word| word.to_str()).peekable();
+        let (mut is_process_missing, mut is_behind) = (false, false);
+        while let Some(word) = words.next() {
+            // A command may stand behind an argument, such as a process.
+            let is_argument = at.get_positionals().next().is_some();
             let Some(next) = at.find_subcommand(word) else {
+                let is_before = words
+                    .peek()
+                    .is_some_and(|next| at.find_subcommand(next).is_some());
+                if is_argument && is_before {
+                    is_behind = true;
+                    continue;
+                }
                 break;
             };
+            is_process_missing |= is_argument && !is_behind;
             name = format!("{name} {word}");
             at = next;
         }
@@ -44,6 +58,7 @@ impl Invoked {
         Invoked {
             name,
             choices: choices.collect(),
+            is_process_missing,
         }
     }
 }
@@ -75,10 +90,19 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
         ErrorKind::UnknownArgument if !told.contains("'-") && !place.choices.is_empty() => {
             format!("{told}; expected one of {}", place.choices.join(", "))
         }
+        ErrorKind::UnknownArgument if place.name == "sluice vm" && !told.contains("tip: ") => {
+            format!("{told}; QEMU's own arguments come after `--`; {help}")
+        }
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument => {
             format!("{told}; {help}")
         }
-        ErrorKind::ValueValidation => value(told),
+        ErrorKind::ValueValidation => {
+            let told = value(told);
+            match place.is_process_missing {
+                true => format!("{told}; the process comes first: sluice ctl PID COMMAND"),
+                false => told,
+            }
+        }
         ErrorKind::InvalidValue => told
             .replacen("; [possible values: ", ": expected one of ", 1)
             .replacen(']', "", 1),

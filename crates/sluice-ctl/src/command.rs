@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sluice_abi::{MARK_RESET, Operation, Request, Status, Text};
 use sluice_control::{Connection, Side};
 use sluice_model::{DeviceConfig, DeviceError, is_tunable, tunable};
+use sluice_units::{Bytes, PAGE_BYTES};
 
 /// What can be asked.
 #[derive(Debug, Subcommand)]
@@ -176,7 +177,9 @@ fn pages(
         )
     } else {
         let lines = answers.iter();
-        let lines = lines.map(|(range, answer)| range_line(operation, range, answer) + "\n");
+        let device = Bytes(to.view().pages() * PAGE_BYTES);
+        let lines =
+            lines.map(|(range, answer)| range_line(operation, range, answer, device) + "\n");
         lines.collect()
     };
     Ok(outcome(text, answers.iter().map(|(_, answer)| answer)))

@@ -3,6 +3,7 @@
 use sluice_abi::TEXT_BYTES;
 use sluice_control::Error;
 use sluice_model::{ConfigError, DeviceError};
+use sluice_units::Bytes;
 
 /// Why a command was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +15,7 @@ pub enum CtlError {
     #[error("{0} bytes of KEY=VALUE; {TEXT_BYTES} can be sent at once")]
     TooLong(usize),
     /// A setting without a value.
-    #[error("bad setting {0:?}: expected KEY=VALUE")]
+    #[error("bad setting {0:?}: expected KEY=VALUE, such as nand.read=20us")]
     NoPair(String),
     /// A key or value that cannot be.
     #[error(transparent)]
@@ -29,6 +30,8 @@ pub enum CtlError {
     )]
     Address(u64),
     /// The map has no addresses, and ends where the device does.
-    #[error("the map is of bytes of the device, of which there are {0:#x}")]
+    #[error(
+        "the map is of bytes of the device, without @: expected a range in 0..{}", Bytes(*.0)
+    )]
     Map(u64),
 }

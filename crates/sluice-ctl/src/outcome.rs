@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sluice_abi::{Completion, Operation, Range, Reason, Status};
 use sluice_control::Connection;
+use sluice_units::Bytes;
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -82,11 +83,23 @@ pub fn range_object((range, answer): &(Range, Completion)) -> Value {
 }
 
 /// What became of a range, in words.
-pub fn range_line(operation: Operation, range: &Range, answer: &Completion) -> String {
+pub fn range_line(
+    operation: Operation,
+    range: &Range,
+    answer: &Completion,
+    device: Bytes,
+) -> String {
     let (what, at) = (operation.text(), if range.is_address { "@" } else { "" });
     let place = format!("{at}{:#x}+{:#x}", range.start, range.len);
     if answer.status as u32 >= Status::BadVersion as u32 {
-        return format!("{what} {place}: refused: {}", answer.status.text());
+        let why = match (answer.status, range.is_address) {
+            (Status::BadRange, false) => {
+                format!("the device has {device}; expected a range in 0..{device}")
+            }
+            (Status::BadRange, true) => "nothing at these addresses is on the device".to_owned(),
+            (status, _) => status.text().to_owned(),
+        };
+        return format!("{what} {place}: refused: {why}");
     }
     let mut line = format!(
         "{what} {place}: {} of {} pages",

@@ -19,7 +19,11 @@ FOLDER = Path(__file__).parent
 def main(arguments: Sequence[str] | None = None) -> int:
     """The ``sluice-recipe`` command. Returns its exit status: 0 when every answer was right; 1 when
     a run failed or an answer was wrong; 2 for bad input; 130 after Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser()
+    if words and (FOLDER / words[0] / "recipe.toml").is_file():
+        parser.error(f"{words[0]} is a recipe; `sluice recipe run {words[0]}` runs it")
+    options = parser.parse_args(words)
     return program.status("sluice recipe", OUT, lambda: _recipe(options))
 
 
@@ -38,6 +42,7 @@ def _recipe(options: argparse.Namespace) -> bool:
         asked = f"no recipe {wrong[0]!r}" if wrong else "no recipe was named"
         raise ExperimentError(f"{asked}; there are {', '.join(names)}")
     sluice = program.find(options.sluice)
+    program.check_out(options.out)
     good = True
     for name in options.names:
         one = load(options.recipes, name)

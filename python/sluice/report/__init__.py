@@ -22,8 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_report(options.folders, output, options.title)
     except (RunFolderError, OSError) as error:
         message = " ".join(str(error).split())
-        if isinstance(error, OSError) and error.filename:
-            message = f"{error.filename}: {error.strerror}; expected a file that can be written"
+        if isinstance(error, OSError):
+            message = f"{output}: {error.strerror}; expected a file that can be written"
         print(f"sluice report: {message}", file=sys.stderr)
         return EXIT_BAD_INPUT
     try:

@@ -28,6 +28,8 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 # What a report draws besides runs.
 _DRAWN = ("sluice.size/1", "sluice.curve/1")
+_NAMES = {RUN_SCHEMA: "a run", "sluice.size/1": "an answer of `sluice size`",
+          "sluice.curve/1": "a curve", PROGRAM_SCHEMA: "a program's result"}
 _WORKLOADS = {kind.__name__.removeprefix("Workload").lower(): kind
               for kind in _KINDS[PROGRAM_SCHEMA]}
 # No run counts so far. Larger numbers are damage, and some cannot be computed with.
@@ -229,7 +231,10 @@ def load_run(path: Path, label: str) -> Run:
     """Reads one folder. Raises :class:`RunFolderError`; what is merely absent becomes a note."""
     if not path.is_dir():
         problem = "is not a folder" if path.exists() else "does not exist"
-        raise RunFolderError(f"{path} {problem}; expected the --out folder of a sluice run")
+        expected = "expected the --out folder of a sluice run"
+        if (path.parent / "stats.json").exists() and path.is_file():
+            expected = f"give its folder, {path.parent}"
+        raise RunFolderError(f"{path} {problem}; {expected}")
     stats = read_object(path / "stats.json", RUN_SCHEMA)
     modelled, achieved = _read_latency(path / "latency.csv")
     timeline = _read_timeline(path / "timeline.csv")
@@ -276,8 +281,10 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise RunFolderError(
-            f"{path} does not exist; expected the --out folder of a sluice run") from None
+        expected = "expected the --out folder of a sluice run"
+        if (path.parent / "index.html").is_file():
+            expected = f"open the page that is there, {path.parent / 'index.html'}"
+        raise RunFolderError(f"{path} does not exist; {expected}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
 
@@ -289,13 +296,17 @@ def read_object(path: Path, schema: str) -> Table:
         value = json.loads(text, parse_constant=_refuse_constant, parse_int=_read_int,
                            parse_float=_read_float)
     except (ValueError, RecursionError) as error:
-        raise RunFolderError(f"{path} is not valid JSON: {error}") from error
+        raise RunFolderError(f"{path} is cut off or damaged, and not valid JSON: {error}; run the"
+                             " command again") from error
     if not isinstance(value, dict):
         raise RunFolderError(f"{path} holds no JSON object")
     found = value.get("schema")
     if found != schema:
         # A run is what a report expects unless it knows better.
         drawn = [schema, *(name for name in _DRAWN if schema == RUN_SCHEMA)]
+        if found in (RUN_SCHEMA, *_DRAWN):
+            raise RunFolderError(f"{path}: {_NAMES[found]}, beside {_NAMES[schema]}; a report is of"
+                                 " one kind: give each kind a report of its own")
         expected = " or ".join(f'"{name}"' for name in drawn)
         raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected {expected}")
     kinds = _KINDS.get(schema, ())

@@ -28,9 +28,26 @@ def find(given: Path | None) -> Path:
         os.environ.get("SLUICE"), checkout, installed, shutil.which("sluice")]
     for candidate in candidates:
         if candidate and Path(candidate).is_file():
+            if given and not os.access(given, os.X_OK):
+                raise ExperimentError(f"--sluice {given}: not an executable file; give the path of"
+                                      " the program")
             return Path(candidate).resolve()
-    raise ExperimentError(f"no program at {given}" if given else
-                          "no `sluice` on the PATH; --sluice FILE names one")
+    raise ExperimentError(f"--sluice {given}: no such file; give the path of the program" if given
+                          else "no `sluice` on the PATH; --sluice FILE names one")
+
+
+def check_out(out: Path) -> None:
+    """Makes the folder of results, before anything runs. Raises ``ExperimentError`` if nothing can
+    be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        writable = os.access(out, os.W_OK)
+    except (NotADirectoryError, FileExistsError):
+        raise
+    except OSError as error:
+        raise ExperimentError(f"--out {out}: {error.strerror}; name another folder") from None
+    if not writable:
+        raise ExperimentError(f"--out {out}: not yours to write to; name another folder")
 
 
 def status(name: str, out: Path, work: Callable[[], bool]) -> int:

@@ -41,6 +41,8 @@ def _sweep(options: argparse.Namespace) -> bool:
     wanted = shards.Wanted(tuple(options.over), tuple(options.measure), tuple(command),
                            options.mean, values, pareto.asked(options))
     wanted.plan()
+    _fits(command)
+    program.check_out(options.out)
     engine = engines.make(options)
     # Drawing takes a second to import: a mistyped argument is told before that.
     from sluice.reproduce.runner import Runner
@@ -53,6 +55,20 @@ def _sweep(options: argparse.Namespace) -> bool:
         print(session.shard(options.shard))
         return not runner.failures
     return _tell(session.sweep(), options)
+
+
+def _fits(command: Sequence[str]) -> None:
+    """Raises ``ExperimentError`` for a command whose runs could not come out."""
+    if command[:1] == ["sluice"]:
+        raise ExperimentError("-- sluice: the command begins behind the program's name; leave"
+                              f" `sluice` out: -- {' '.join(command[1:3])} ..")
+    ours = command[:command.index("--")] if "--" in command else command
+    for index, word in enumerate(ours):
+        if word == "--out" or word.startswith("--out="):
+            named = word.partition("=")[2] or "".join(ours[index + 1:index + 2])
+            if "{" not in named:
+                raise ExperimentError(f"-- .. --out {named}: all runs would write there; leave it"
+                                      " out, or put a {KEY} into it")
 
 
 def _merge(options: argparse.Namespace) -> bool:

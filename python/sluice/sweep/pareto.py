@@ -181,7 +181,10 @@ def document(found: Frontier, axes: Sequence[str]) -> dict[str, Any]:
 
 
 def _price(text: str) -> float:
-    price = float(text)
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
     if not (price >= 0 and math.isfinite(price)):
         raise argparse.ArgumentTypeError(f"{text!r} is no price; 0 or more was needed")
     return price

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -33,13 +34,14 @@ const SHOWN: usize = 30;
 
 pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     let name = args.folder.display();
-    let kept = told::read(&args.folder).map_err(|e| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Error::unfit(
-            &name,
-            format!("no {FILE} is there; expected a folder that a command wrote by --out"),
-        ),
-        _ => Error::system(format!("{name}: {FILE}"))(e),
-    })?;
+    let kept = told::read(&args.folder).map_err(|e| unread(&args.folder, e))?;
+    if !Path::new(&kept.directory).is_dir() {
+        let why = format!(
+            "it ran in {}, which is not there; make that folder",
+            kept.directory
+        );
+        return Err(Error::unfit(&name, why));
+    }
     let out = std::path::absolute(match &args.out {
         Some(out) => out.clone(),
         None => free(&args.folder),
@@ -58,6 +60,7 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         );
     }
     let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
+    let there = stamp(&out);
     let mut command = Command::new(own);
     for variable in std::env::vars_os().map(|(name, _)| name) {
         if is_told(&variable.to_string_lossy()) {
@@ -72,12 +75,44 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
             "{}: running it again",
             kept.directory
         )))?;
-    let [before, after] = [&args.folder, &out].map(|folder| result(folder));
-    if let (Some(before), Some(after)) = (before, after) {
-        compare(&before, &after);
+    // What the command refused to write to has the result of another one, or none.
+    if stamp(&out) != there {
+        let [before, after] = [&args.folder, &out].map(|folder| result(folder));
+        if let (Some(before), Some(after)) = (before, after) {
+            compare(&before, &after);
+        }
+        errln!("sluice: kept in {}", out.display());
     }
-    errln!("sluice: kept in {}", out.display());
     Ok(crate::child::leave(crate::child::exit_of(status)))
+}
+
+/// Why a folder cannot be run again.
+fn unread(folder: &Path, error: std::io::Error) -> Error {
+    let shown = folder.display();
+    let expected = "expected a folder that a command wrote by --out";
+    let above = folder.parent().filter(|above| above.join(FILE).exists());
+    match (error.kind(), above) {
+        (ErrorKind::NotADirectory, Some(above)) => Error::unfit(
+            shown,
+            format!("a file; give its folder, {}", above.display()),
+        ),
+        (ErrorKind::NotADirectory, None) => Error::unfit(shown, format!("a file; {expected}")),
+        (ErrorKind::NotFound, _) if !folder.exists() => {
+            Error::unfit(shown, format!("no such folder; {expected}"))
+        }
+        (ErrorKind::NotFound, _) => Error::unfit(shown, format!("no {FILE} is there; {expected}")),
+        (ErrorKind::InvalidData | ErrorKind::UnexpectedEof, _) => Error::unfit(
+            shown,
+            format!("its {FILE} is damaged ({error}); run the command itself again"),
+        ),
+        _ => Error::system(format!("{shown}: {FILE}"))(error),
+    }
+}
+
+/// Which command wrote a folder last: its file, and when that was made.
+fn stamp(folder: &Path) -> Option<(u64, i64, i64)> {
+    let file = std::fs::metadata(folder.join(FILE)).ok()?;
+    Some((file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
 /// The first name after a folder's that is not there.
@@ -135,12 +170,34 @@ fn differences(
             }
             _ => String::new(),
         };
+        let [before, now] = shown(before, now);
         errln!("sluice: {of}{key}: {before} then, {now} now{change}");
     }
     if differing.len() > SHOWN {
         errln!("sluice: and {} more", differing.len() - SHOWN);
     }
     differing.len()
+}
+
+/// Two figures for people: with six digits, or with as many as it takes to see that they differ.
+fn shown(before: &str, now: &str) -> [String; 2] {
+    let rounded = |text: &str, digits: usize| match text.parse::<f64>() {
+        Ok(number) if text.contains('.') && number != 0.0 => {
+            let whole = number.abs().log10().floor() as i32 + 1;
+            let places = (digits as i32 - whole).max(0) as usize;
+            let fixed = format!("{number:.places$}");
+            match fixed.contains('.') {
+                true => fixed.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => fixed,
+            }
+        }
+        _ => text.to_owned(),
+    };
+    let pairs = (6..17).map(|digits| [before, now].map(|text| rounded(text, digits)));
+    let mut differing = pairs.filter(|[before, now]| before != now);
+    differing
+        .next()
+        .unwrap_or_else(|| [before, now].map(str::to_owned))
 }
 
 /// Tells how a result differs from another.
@@ -178,6 +235,25 @@ fn leaves(at: &str, value: &Value, all: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Means had seventeen digits.
+    #[test]
+    fn figures_have_the_digits_that_show_the_difference() {
+        for (before, now, expected) in [
+            ("1.142737786", "0.863559748", ["1.14274", "0.86356"]),
+            ("40123.45678901234", "40123.99", ["40123.5", "40124"]),
+            (
+                "0.1234567890123",
+                "0.1234567990123",
+                ["0.12345679", "0.1234568"],
+            ),
+            ("1234567", "1234568", ["1234567", "1234568"]),
+            ("1e-7", "0.000001234567", ["1e-7", "0.00000123457"]),
+            ("none", "3.5", ["none", "3.5"]),
+        ] {
+            assert_eq!(shown(before, now), expected, "{before} {now}");
+        }
+    }
 
     #[test]
     fn the_programs_own_arguments_stay() {

@@ -41,9 +41,11 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
             },
         })
         .collect();
-    findings.extend([preload(), swap(), kvm(), qemu(), emulator()]);
+    let preload = preload();
+    let has_library = preload.mend.is_none();
+    findings.extend([preload, swap(), kvm(), qemu(), emulator()]);
     let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
-        .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
+        .map(|(name, kind)| (name, has_library && probe.blocker(kind).is_none()));
     if args.json {
         print_json(&findings, modes.map(|(_, ok)| ok))?;
     } else {
@@ -92,9 +94,14 @@ fn print_text(findings: &[Finding], modes: &[(&str, bool)]) -> Result<(), Error>
 
 fn preload() -> Finding {
     let found = program::preload_library();
-    let mend = found
-        .is_err()
-        .then(|| "cargo build --release -p sluice-preload".to_string());
+    let mend = match std::env::var_os(program::PRELOAD_VAR) {
+        Some(_) => format!(
+            "name the library in {0}, or unset {0}",
+            program::PRELOAD_VAR
+        ),
+        None => "cargo build --release --workspace".to_owned(),
+    };
+    let mend = found.is_err().then_some(mend);
     Finding {
         name: "preload library".into(),
         found: found.map_or_else(|e| e.to_string(), |p| p.display().to_string()),

@@ -50,6 +50,14 @@ pub fn run(command: &StoreCommand) -> Result<ExitCode, Error> {
         }
         why => Error::unfit(args.path.display(), why),
     };
+    if let Some(path) = args
+        .path
+        .to_str()
+        .and_then(|path| path.strip_prefix("file:"))
+    {
+        let why = format!("a path is expected here; give {path}");
+        return Err(Error::unfit(args.path.display(), why));
+    }
     let file = open_to_look(&args.path).map_err(why_not)?;
     let found = check(&file);
     let is_whole = found.as_ref().is_ok_and(|report| report.damaged == 0);

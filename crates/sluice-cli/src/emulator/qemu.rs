@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::program;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The QEMU of whole machines, and the Debian package that has it.
@@ -50,15 +50,11 @@ impl Qemu {
 
 /// Finds a QEMU by name or path, of Debian's `package`, and makes sure that it is new enough.
 pub fn find(name: &str, package: &str) -> Result<Qemu, Error> {
-    let path = program::find(name).ok_or_else(|| {
-        Error::unfit(
-            name,
-            format!(
-                "no such program; QEMU {OLDEST} or newer is needed (Debian: apt-get install \
-                     {package})"
-            ),
-        )
-    })?;
+    let needed = format!("QEMU {OLDEST} or newer is needed (Debian: apt-get install {package})");
+    let path = match program::find_or_say(name.as_ref()) {
+        Err(why) if Path::new(name).exists() => return Err(why),
+        found => found.map_err(|_| Error::unfit(name, format!("no such program; {needed}")))?,
+    };
     let output = Command::new(&path).arg("--version").output();
     let output = output.map_err(Error::system(path.display()))?;
     match parse_version(&String::from_utf8_lossy(&output.stdout)) {
@@ -67,7 +63,10 @@ pub fn find(name: &str, package: &str) -> Result<Qemu, Error> {
             path.display(),
             format!("is QEMU {version}; {OLDEST} or newer is needed"),
         )),
-        None => Err(Error::unfit(path.display(), "does not say that it is QEMU")),
+        None => Err(Error::unfit(
+            path.display(),
+            format!("`--version` does not say that it is QEMU; {needed}"),
+        )),
     }
 }
 

@@ -117,15 +117,20 @@ pub fn check_live(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error>
     })
 }
 
-/// What is cached lies in this host's memory.
-fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+/// The bytes of this host's memory, if the kernel says.
+pub fn host_memory() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = info.lines().find_map(|line| {
         let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?;
         kib.trim().parse::<u64>().ok()
     });
+    total.map(|kib| kib << 10)
+}
+
+/// What is cached lies in this host's memory.
+fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
     let cache = u64::from(config.cache.pages) * config.page_bytes();
-    match total.map(|kib| kib << 10) {
+    match host_memory() {
         Some(total) if cache > total => Err(Error::value(
             "`cache.capacity`",
             config.raw().get("cache.capacity").unwrap_or_default(),

@@ -11,9 +11,12 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// The variable that names the preload library.
+pub const PRELOAD_VAR: &str = "SLUICE_PRELOAD";
+
 /// The preload library: beside this command, or where `SLUICE_PRELOAD` says.
 pub fn preload_library() -> Result<PathBuf, Error> {
-    library("libsluice_preload.so", "SLUICE_PRELOAD")
+    library("libsluice_preload.so", PRELOAD_VAR)
 }
 
 /// A library of ours: beside this command, or where a variable says.
@@ -102,6 +105,9 @@ pub fn words_of(words: &[OsString]) -> Vec<String> {
 /// that was asked for.
 pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
     let what = format!("--out {}", path.display());
+    if path.exists() && !path.is_dir() {
+        return Err(Error::unfit(what, "it is a file; name a folder"));
+    }
     let folder = Folder::create(path, replaces).map_err(Error::system(&what))?;
     let told = format!("{:#}\n", to_json(&told::now()));
     let written = folder.write(told::FILE, told);

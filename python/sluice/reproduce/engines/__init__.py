@@ -6,6 +6,8 @@ import argparse
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -19,8 +21,8 @@ from sluice.errors import ExperimentError
 Arguments = tuple[str, ...]
 JOBS = len(os.sched_getaffinity(0)) + 1
 """Runs at a time, if nobody says how many: no core waits for the next one to start."""
-QUEUES = ("slurm", "pbs", "lsf")
-"""Batch systems that `dask-jobqueue` submits to."""
+QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
+"""Batch systems that `dask-jobqueue` submits to, each with the program that it does so by."""
 _WANTED = f"local, dask://HOST:PORT, {', '.join(QUEUES)}"
 
 
@@ -109,6 +111,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="NAME", help="the batch system's queue or partition")
 
 
+def _check_queue(queue: str, options: argparse.Namespace) -> None:
+    """What dask-jobqueue would find out in a thread of its own, or never."""
+    time, memory, submit = options.worker_time, options.worker_memory, QUEUES[queue]
+    if time is not None and not re.fullmatch(r"\d+:\d\d:\d\d", time):
+        raise ExperimentError(f"--worker-time {time}: expected HH:MM:SS, such as 01:00:00")
+    if memory is not None and not re.fullmatch(r"\d+(\.\d+)? ?[kMGT]i?B", memory):
+        raise ExperimentError(f"--worker-memory {memory}: expected a size such as 2GiB")
+    if not shutil.which(submit):
+        raise ExperimentError(f"--engine {queue}: no {submit} on the PATH, which submits its jobs;"
+                              " run this where the batch system is")
+
+
 def make(options: argparse.Namespace) -> Engine:
     """The engine that these options name. Raises ``ExperimentError`` if there is none, or the
     cluster cannot be reached."""
@@ -131,6 +145,7 @@ def make(options: argparse.Namespace) -> Engine:
         raise ExperimentError(f"--engine {options.engine} needs the Python package {error.name};"
                               " pip install 'sluice-cxl[cluster]'") from None
     if queue:
+        _check_queue(queue, options)
         return cluster.submitted(queue, options.workers or 1, options.worker_memory or "2GiB",
                                  options.worker_time or "01:00:00", options.queue)
     return cluster.connected(options.engine)

@@ -1,5 +1,6 @@
 //! A curve of a simulated fabric.
 
+use super::room::Room;
 use super::{CHASE, CurveArgs, OnArg, StoreArg, finish, paces, traffic};
 use crate::error::Error;
 use crate::{settings, signals};
@@ -44,14 +45,12 @@ pub fn run(name: &str, args: &CurveArgs) -> Result<ExitCode, Error> {
     }
     no_hosts(&spec)?;
     let reach = (0..needed).map(|number| config.reach(RequesterId(number)));
-    let room = reach.min().unwrap_or(0);
-    if traffic.footprint() > room {
-        return Err(Error::TooLarge {
-            workload: "curve".to_owned(),
-            bytes: traffic.footprint(),
-            room,
-        });
-    }
+    let room = Room {
+        of: "a requester reaches",
+        bytes: reach.min().unwrap_or(0),
+        more: "",
+    };
+    room.takes(&traffic)?;
     let folder = args.result.folder()?;
     signals::await_interrupt();
     let result = FabricCurvePlan {

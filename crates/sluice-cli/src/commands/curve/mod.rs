@@ -3,10 +3,12 @@
 mod fabric;
 mod measured;
 mod numa;
+mod room;
 mod system;
 mod table;
 
 use crate::error::Error;
+use crate::live::fitness::check_live;
 use crate::result_args::{ResultArgs, keep};
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
@@ -169,13 +171,18 @@ pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
     let traffic = traffic(args, threads, size, chase)?;
     let asked = Asked { traffic, paces };
     let config = settings::resolve(&args.device)?;
-    let (used, room) = (asked.traffic.footprint(), config.capacity());
-    if args.on != OnArg::Host && used > room.0 {
-        return Err(Error::TooLarge {
-            workload: "curve".to_owned(),
-            bytes: used,
-            room: room.0,
-        });
+    match args.on {
+        OnArg::Host => room::on_host(&asked.traffic)?,
+        OnArg::Live => check_live(&args.device, &config)?,
+        OnArg::Simulated => {}
+    }
+    if args.on != OnArg::Host {
+        let of = room::Room {
+            of: "the device has",
+            bytes: config.capacity().0,
+            more: ", or a larger device.capacity",
+        };
+        of.takes(&asked.traffic)?;
     }
     let folder = args.result.folder()?;
     signals::await_interrupt();
@@ -261,6 +268,13 @@ fn traffic(args: &CurveArgs, threads: u32, size: Bytes, chase: Bytes) -> Result<
     let (size, stride, chase) = (size.0, args.stride.0, chase.0);
     if stride == 0 || !stride.is_multiple_of(LINE_BYTES) {
         let expected = "expected a positive multiple of 64 bytes";
+        return Err(Error::value("--stride", args.stride, expected));
+    }
+    if args.size.is_none() && !size.is_multiple_of(stride) {
+        let expected = format!(
+            "expected a part of a region, {}, or --size too",
+            Bytes(size)
+        );
         return Err(Error::value("--stride", args.stride, expected));
     }
     if size < stride || !size.is_multiple_of(stride) {

@@ -57,7 +57,7 @@ pub struct SizeArgs {
     pub filter: Option<Bytes>,
     /// Traps that are kept, at most; 8 bytes of memory each
     #[arg(long, value_name = "N", conflicts_with = "trace", default_value = "32M",
-          value_parser = sluice_units::parse_count)]
+          value_parser = traps)]
     pub traps: u64,
     /// How a trap reaches the device, as of `sluice run`
     #[arg(long, conflicts_with = "trace", value_enum, default_value_t = TrapArg::Event)]
@@ -92,6 +92,15 @@ fn policy(name: &str) -> Result<Policy, ArgumentError> {
     })
 }
 
+fn traps(text: &str) -> Result<u64, ArgumentError> {
+    match sluice_units::parse_count(text)? {
+        0 => Err(ArgumentError::Expected(
+            "1 at least, such as 32M".to_owned(),
+        )),
+        traps => Ok(traps),
+    }
+}
+
 fn mark(name: &str) -> Result<String, ArgumentError> {
     match sluice_abi::is_mark_name(name) {
         true => Ok(name.to_owned()),
@@ -106,7 +115,7 @@ fn target(text: &str) -> Result<Ratio, ArgumentError> {
     match ratio.num() > 0 && ratio.num() <= ratio.den() {
         true => Ok(ratio),
         false => Err(ArgumentError::Expected(
-            "more than 0% and at most 100%".to_owned(),
+            "more than 0% and at most 100%, such as 90%".to_owned(),
         )),
     }
 }
@@ -122,10 +131,35 @@ struct Seen<'a> {
 /// Finds out, and prints.
 pub fn run(args: &SizeArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.device)?;
+    check(args, &config)?;
     let folder = args.result.folder()?;
     match &args.trace {
         Some(path) => trace::run(path, args, &config, folder.as_ref()),
         None => live::run(args, &config, folder.as_ref()),
+    }
+}
+
+/// Finds what cannot be before the program runs.
+fn check(args: &SizeArgs, config: &DeviceConfig) -> Result<(), Error> {
+    if config.memory.is_some() {
+        let why = "it is a memory expander, which has no cache; choose one with flash";
+        return Err(Error::unfit(
+            format!("--device {}", args.device.device),
+            why,
+        ));
+    }
+    // The parser does not see it, for what it requires conflicts with the program.
+    if args.trace.is_none() && args.warmup > 0 {
+        let why = "it is of a --trace; of a program --from MARK counts a part";
+        return Err(Error::value("--warmup", args.warmup, why));
+    }
+    let (page, all) = (Bytes(config.page_bytes()), config.capacity());
+    match args.sizes.iter().find(|size| **size < page || **size > all) {
+        Some(size) => {
+            let why = format!("expected sizes from a page, {page}, to device.capacity, {all}");
+            Err(Error::value("--sizes", size, why))
+        }
+        None => Ok(()),
     }
 }
 

@@ -5,13 +5,13 @@
 mod rates;
 mod screen;
 
-use crate::error::Error;
+use crate::error::{ArgumentError, Error};
 use clap::Args;
 use rates::{RANGE_TITLE, TITLES, cells, range_line, rows};
 use sluice_control::home::sessions;
 use sluice_region::{is_running, own_user, user_of};
 use sluice_results::{Heat, Process, Top, TopRow, TopSchema, read_heat, read_processes, to_json};
-use sluice_units::printable;
+use sluice_units::{Ps, printable};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,17 +29,23 @@ pub struct TopArgs {
     #[arg(long)]
     pub json: bool,
     /// Time from one look to the next
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: sluice_units::Ps,
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Ps,
+}
+
+/// A time that a person can follow.
+fn interval(text: &str) -> Result<Ps, ArgumentError> {
+    match text.parse::<Ps>() {
+        Ok(time) if time >= Ps::from_ms(10) => Ok(time),
+        _ => Err(ArgumentError::Expected(
+            "10ms or more, such as 1s".to_owned(),
+        )),
+    }
 }
 
 /// Shows rates until it is told to stop, or once.
 pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let period = Duration::from_nanos(args.interval.as_ns());
-    if period < Duration::from_millis(10) {
-        let why = "expected 10ms or more";
-        return Err(Error::value("--interval", args.interval, why));
-    }
     let mut watch = Watch::begin(args.pid)?;
     if !args.once && !args.json && std::io::stdout().is_terminal() {
         return screen::show(&mut watch, period);

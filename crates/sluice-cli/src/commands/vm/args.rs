@@ -1,9 +1,16 @@
 //! What `sluice vm` is told.
 
 use crate::emulator::simulate::SimulateArgs;
+use crate::error::Error;
 use crate::live::args::LiveArgs;
 use clap::{Args, ValueEnum};
+use sluice_units::Bytes;
 use std::path::PathBuf;
+
+/// Caches whose hits a recording leaves out, if nothing is said.
+const FILTER: &str = "L1=32KiB/8,L2=512KiB/8";
+/// Node 1 of a guest whose device is not emulated, if nothing is said.
+const NODE: Bytes = Bytes::from_mib(256);
 
 #[derive(Debug, Args)]
 #[command(
@@ -69,19 +76,35 @@ pub struct VmArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
     pub record: Option<PathBuf>,
     /// Caches whose hits a recording leaves out, as in `sluice trace record`
-    #[arg(
-        long,
-        value_name = "none|L1=SIZE/WAYS,..",
-        default_value = "L1=32KiB/8,L2=512KiB/8",
-        requires = "record"
-    )]
+    #[arg(long, value_name = "none|L1=SIZE/WAYS,..", default_value = FILTER, requires = "record")]
     pub filter: String,
     /// Size of node 1, with --simulate or --record, where it is not the whole device
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
-    pub node: sluice_units::Bytes,
+    #[arg(long, value_name = "SIZE", default_value_t = NODE)]
+    pub node: Bytes,
     /// QEMU's own arguments
     #[arg(last = true, value_name = "QEMU ARGUMENTS")]
     pub qemu_args: Vec<String>,
+}
+
+impl VmArgs {
+    /// Refuses what would have no effect. The parser does not see it where what an option requires
+    /// conflicts with something else.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.record.is_none() && self.filter != FILTER {
+            let why = "it is of recordings; expected --record too, or no --filter";
+            return Err(Error::value("--filter", &self.filter, why));
+        }
+        let is_emulated = !self.in_line.simulate && self.record.is_none();
+        if is_emulated && self.node != NODE {
+            let why = "node 1 is the whole device; change device.capacity by --set";
+            return Err(Error::value("--node", self.node, why));
+        }
+        if self.node.0 == 0 || !self.node.0.is_multiple_of(2 << 20) {
+            let why = "expected a positive multiple of 2MiB";
+            return Err(Error::value("--node", self.node, why));
+        }
+        Ok(())
+    }
 }
 
 /// How a guest sees the device.

@@ -52,6 +52,21 @@ impl Given {
         }
     }
 
+    /// Refuses what the demo has of its own: QEMU would take its, and say nothing.
+    pub fn check_demo(&self) -> Result<(), Error> {
+        let is_own = |word: &&String| {
+            let name = word.trim_start_matches('-');
+            word.starts_with('-') && matches!(name, "kernel" | "initrd" | "append")
+        };
+        match self.rest.iter().find(is_own) {
+            Some(word) => Err(Error::unfit(
+                format!("bad QEMU argument `{word}`"),
+                "--demo boots its own kernel; leave one of the two out",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Takes the arguments apart.
     pub fn parse(args: &[String]) -> Result<Given, Error> {
         let mut given = Given {
@@ -85,7 +100,11 @@ impl Given {
 }
 
 fn value<'a>(option: &'static str, value: Option<&'a String>) -> Result<&'a String, Error> {
-    value.ok_or(Error::NoValue(option))
+    let expected = match option {
+        "-m" => "a size such as 2G",
+        _ => "a number such as 4",
+    };
+    value.ok_or(Error::NoValue(option, expected))
 }
 
 /// `2G`, `2048` (MiB) or `size=2G`; K, M, G and T are powers of 1024.

@@ -41,7 +41,11 @@ const MEMORY: Bytes = Bytes(1 << 30);
 /// Runs the guest and tells what the device did. Everything that can be wrong is found before QEMU
 /// starts.
 pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
+    args.check()?;
     let given = Given::parse(&args.qemu_args)?;
+    if args.demo {
+        given.check_demo()?;
+    }
     let qemu = qemu::find(&args.qemu, PACKAGE)?;
     program::check(qemu.path.as_os_str())?;
     disk::check(args)?;

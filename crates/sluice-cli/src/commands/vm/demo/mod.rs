@@ -193,6 +193,10 @@ impl Booting {
 fn device(args: &VmArgs) -> Result<(DeviceConfig, LiveSettings), Error> {
     let small = DEVICE.map(str::to_owned);
     let asked = &args.live.device;
+    // The small device's settings are nobody's mistake: what the device itself is comes first.
+    if let Ok(own) = settings::resolve(asked) {
+        check_live(asked, &own)?;
+    }
     let wanted = DeviceArgs {
         device: asked.device.clone(),
         set: small.into_iter().chain(asked.set.iter().cloned()).collect(),
@@ -226,8 +230,8 @@ fn fill(initrd: &mut MemoryFile, image: &Image, args: &VmArgs, command: &str) ->
         programs.push(("sluice-guest".to_owned(), guest));
     }
     for name in &args.with {
-        let none = || Error::unfit("bad value for --with", format!("no program \"{name}\""));
-        let path = program::find(name).ok_or_else(none)?;
+        let path = program::find_or_say(name.as_ref());
+        let path = path.map_err(|why| Error::unfit("--with", why))?;
         let name = path
             .file_name()
             .unwrap_or_default()

@@ -1,0 +1,51 @@
+//! Whether what a curve touches has room.
+
+use crate::error::Error;
+use crate::live::fitness::host_memory;
+use sluice_driver::Traffic;
+use sluice_units::{Bytes, round_bytes};
+
+/// What the regions and the dependent loads lie in.
+pub struct Room {
+    /// Who has it, with the verb.
+    pub of: &'static str,
+    pub bytes: u64,
+    /// What would help besides less traffic.
+    pub more: &'static str,
+}
+
+impl Room {
+    /// Refuses what is larger, by the option that makes most of it.
+    pub fn takes(&self, traffic: &Traffic) -> Result<(), Error> {
+        let needed = traffic.footprint();
+        if needed <= self.bytes {
+            return Ok(());
+        }
+        let (of, more) = (self.of, self.more);
+        let regions = u64::from(traffic.threads) * traffic.size;
+        let (option, value) = match traffic.chase > regions {
+            true => ("--chase", traffic.chase),
+            false => ("--size", traffic.size),
+        };
+        let (needed, room) = (round_bytes(needed), round_bytes(self.bytes));
+        let threads = traffic.threads;
+        let why = format!(
+            "regions of {threads} threads and the dependent loads (--chase) take {needed}, but \
+             {of} {room}; give less, or fewer --threads{more}"
+        );
+        Err(Error::value(option, Bytes(value), why))
+    }
+}
+
+/// Refuses more than this host's memory: the kernel would swap, or kill.
+pub fn on_host(traffic: &Traffic) -> Result<(), Error> {
+    let Some(bytes) = host_memory() else {
+        return Ok(());
+    };
+    let room = Room {
+        of: "this host has",
+        bytes,
+        more: "",
+    };
+    room.takes(traffic)
+}

@@ -1,0 +1,247 @@
+//! More of what newcomers mistype: of guests, stores, curves, sizes, and of running devices.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Files that the command lines name.
+pub const FILES: &[(&str, &str)] = &[
+    ("damaged/command.json", "{"),
+    ("kept/stats.json", "{}"),
+    ("kept/command.json", COMMAND),
+];
+const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "/nowhere/at/all",
+    "environment": {}, "host": {}, "schema": "sluice.command/1", "version": "0.1.0" }"#;
+
+/// A command line, and all of what it is told.
+pub const MISTAKES: &[(&str, &str)] = &[
+    (
+        "vm --demo --device skybyte",
+        "bad value for --device: \"skybyte\" can be simulated (sluice sim) but not run live, for \
+         a write log takes stores line by line, and those to a page that the program has mapped \
+         are not seen; expected --device skybyte --set write_log.capacity=none",
+    ),
+    (
+        "vm --demo --device cxl-dram",
+        "bad value for --device: \"cxl-dram\" can be simulated (sluice sim) but not run live, \
+         for nothing in a memory expander misses and this host's own memory sets the speed; \
+         expected --device cylon",
+    ),
+    (
+        "vm disk.qcow2",
+        "unexpected argument 'disk.qcow2' found; QEMU's own arguments come after `--`; see \
+         `sluice vm --help`",
+    ),
+    (
+        "vm -- -m",
+        "QEMU argument `-m` without its value; expected a size such as 2G after it",
+    ),
+    (
+        "vm --demo -- -kernel x",
+        "bad QEMU argument `-kernel`: --demo boots its own kernel; leave one of the two out",
+    ),
+    (
+        "vm --demo --filter none",
+        "bad value for --filter: \"none\"; it is of recordings; expected --record too, or no \
+         --filter",
+    ),
+    (
+        "vm --demo --node 1GiB",
+        "bad value for --node: \"1GiB\"; node 1 is the whole device; change device.capacity by \
+         --set",
+    ),
+    (
+        "vm --simulate --node 0B -- -kernel x",
+        "bad value for --node: \"0B\"; expected a positive multiple of 2MiB",
+    ),
+    (
+        "vm --qemu ./notes.txt --demo",
+        "./notes.txt: not an executable file; `chmod +x` makes it one, or put its interpreter \
+         before it",
+    ),
+    (
+        "vm --qemu true --demo",
+        "/usr/bin/true: `--version` does not say that it is QEMU; QEMU 7.2 or newer is needed \
+         (Debian: apt-get install qemu-system-x86)",
+    ),
+    (
+        "top --interval 0s",
+        "invalid value '0s' for '--interval <TIME>': expected 10ms or more, such as 1s",
+    ),
+    (
+        "top --interval 1",
+        "invalid value '1' for '--interval <TIME>': expected 10ms or more, such as 1s",
+    ),
+    (
+        "store check file:notes.txt",
+        "file:notes.txt: a path is expected here; give notes.txt",
+    ),
+    (
+        "again nosuch",
+        "nosuch: no such folder; expected a folder that a command wrote by --out",
+    ),
+    (
+        "again damaged",
+        "damaged: its command.json is damaged (EOF while parsing an object at line 1 column 1); \
+         run the command itself again",
+    ),
+    (
+        "again kept",
+        "kept: it ran in /nowhere/at/all, which is not there; make that folder",
+    ),
+    (
+        "again kept/stats.json",
+        "kept/stats.json: a file; give its folder, kept",
+    ),
+    (
+        "sim --workload zipf --out notes.txt",
+        "--out notes.txt: it is a file; name a folder",
+    ),
+    (
+        "sim --workload uniform:size=1638401MiB",
+        "workload \"uniform:size=1638401MiB\" touches 1.56 TiB, but the device has 96GiB \
+         (device.capacity)",
+    ),
+    (
+        "ctl pin 31407",
+        "invalid value '31407' for '<RANGE>...': no range; expected all, START..END or \
+         START+LENGTH, such as 0..16MiB, or @ before addresses, such as @0x7f0000000000+64KiB; \
+         the process comes first: sluice ctl PID COMMAND",
+    ),
+    (
+        "ctl 1 policy lru fifo",
+        "unexpected argument 'fifo' found; see `sluice ctl policy --help`",
+    ),
+    (
+        "size --sizes 16 -- true",
+        "bad value for --sizes: \"16B\"; expected sizes from a page, 4KiB, to device.capacity, \
+         96GiB",
+    ),
+    (
+        "size --sizes 1TiB -- true",
+        "bad value for --sizes: \"1TiB\"; expected sizes from a page, 4KiB, to device.capacity, \
+         96GiB",
+    ),
+    (
+        "size --traps 0 -- true",
+        "invalid value '0' for '--traps <N>': expected 1 at least, such as 32M",
+    ),
+    (
+        "size --warmup 5 -- true",
+        "bad value for --warmup: \"5\"; it is of a --trace; of a program --from MARK counts a part",
+    ),
+    (
+        "size --device cxl-dram -- true",
+        "--device cxl-dram: it is a memory expander, which has no cache; choose one with flash",
+    ),
+    (
+        "curve --size 200GiB",
+        "bad value for --size: \"200GiB\"; regions of 8 threads and the dependent loads \
+         (--chase) take 1.56 TiB, but the device has 96 GiB; give less, or fewer --threads, or a \
+         larger device.capacity",
+    ),
+    (
+        "curve --chase 200GiB",
+        "bad value for --chase: \"200GiB\"; regions of 8 threads and the dependent loads \
+         (--chase) take 200 GiB, but the device has 96 GiB; give less, or fewer --threads, or a \
+         larger device.capacity",
+    ),
+    (
+        "curve --fabric esf --size 100TiB",
+        "bad value for --size: \"100TiB\"; regions of 7 threads and the dependent loads \
+         (--chase) take 700 TiB, but a requester reaches 8 GiB; give less, or fewer --threads",
+    ),
+    (
+        "curve --on host --size 2TiB --pace 0ns",
+        "bad value for --size: \"2TiB\"; regions of 8 threads and the dependent loads (--chase) \
+         take 16 TiB, but this host has ",
+    ),
+    (
+        "curve --stride 1GiB",
+        "bad value for --stride: \"1GiB\"; expected a part of a region, 16MiB, or --size too",
+    ),
+    (
+        "curve --on live --device skybyte",
+        "bad value for --device: \"skybyte\" can be simulated (sluice sim) but not run live, for \
+         a write log takes stores line by line, and those to a page that the program has mapped \
+         are not seen; expected --device skybyte --set write_log.capacity=none",
+    ),
+    (
+        "again notes.txt",
+        "notes.txt: a file; expected a folder that a command wrote by --out",
+    ),
+    (
+        "store check notes.txt",
+        "notes.txt: not a store of Sluice: it does not begin as one; give the file or block device \
+         that `sluice run --store file:STORE` kept a persistent device in",
+    ),
+    (
+        "store check full",
+        "full: it is a folder; give the file or block device that `sluice run --store file:STORE` \
+         kept a persistent device in",
+    ),
+    (
+        "store check nosuch",
+        "nosuch: opening the store: No such file or directory (os error 2)",
+    ),
+    (
+        "again full",
+        "full: no command.json is there; expected a folder that a command wrote by --out",
+    ),
+];
+
+fn sluice(folder: &Path, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.current_dir(folder).args(words.split_whitespace());
+    command.output().expect("the command starts")
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+/// It compared the folder with itself, and called every figure what it was.
+#[test]
+fn what_was_refused_is_not_called_kept() {
+    let folder = tempfile::tempdir().expect("room");
+    let made = sluice(
+        folder.path(),
+        "sim --workload zipf:size=64KiB,ops=100 --out a",
+    );
+    assert!(made.status.success(), "{}", said(&made));
+    let refused = sluice(folder.path(), "again a --out a");
+    let told = said(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    let is_one = told.lines().count() == 1;
+    assert!(
+        is_one && told.contains("it holds the result of an earlier run"),
+        "{told}"
+    );
+    let again = said(&sluice(folder.path(), "again a"));
+    assert!(again.contains("every figure is what it was"), "{again}");
+    let kept = again.lines().last().unwrap_or_default();
+    assert!(
+        kept.starts_with("sluice: kept in ") && kept.ends_with("/a.2"),
+        "{again}"
+    );
+}
+
+/// Runs were called ready without the library that they need.
+#[test]
+fn a_host_without_the_library_is_not_called_ready() {
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let out = doctor
+        .arg("doctor")
+        .env("SLUICE_PRELOAD", "/nonexistent")
+        .output();
+    let out = out.expect("the command starts");
+    let told = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(1), "{told}");
+    assert!(
+        told.ends_with("sluice run --trap signal  cannot run here\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("name the library in SLUICE_PRELOAD, or unset SLUICE_PRELOAD"),
+        "{told}"
+    );
+}
