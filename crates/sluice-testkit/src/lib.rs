@@ -13,6 +13,7 @@ pub mod objects;
 pub mod parity;
 pub mod rig;
 pub mod sharing;
+pub mod touches;
 pub mod traces;
 
 /// How many random inputs a property test draws: so many, times `SLUICE_FUZZ` if that is set, as

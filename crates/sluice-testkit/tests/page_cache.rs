@@ -2,10 +2,10 @@
 //! system calls, and after every touch the pages that are there are compared, page for page.
 //!
 //! The file is in `SLUICE_PAGE_CACHE_DIR`, or among the build's. `scripts/page_cache` mounts other
-//! file systems, and runs this there.
+//! file systems, and runs this there. What the kernel did is added to `SLUICE_PAGE_CACHE_RECORD`.
 
-use sluice_driver::{Advice, Limits, PageCache};
-use sluice_units::{Ps, Rng};
+use sluice_driver::{Advice, Limits, Pages};
+use sluice_testkit::touches::{PAGES, Pattern, patterns, record};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -15,8 +15,6 @@ use std::ptr::{null_mut, read_volatile};
 use std::time::{Duration, Instant};
 
 const PAGE: usize = 4096;
-/// Not a power of two, so that windows end at the file's end.
-const PAGES: u64 = 6_000;
 /// The kernel whose page cache this is.
 const RELEASE: &str = "6.18.";
 /// Readahead that is under way is there by then.
@@ -25,117 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Times that a pattern is tried while others need the memory.
 const TRIES: usize = 20;
 
-/// How a file is read: from a page on so many.
-struct Pattern {
-    name: String,
-    is_by_call: bool,
-    advice: Advice,
-    touches: Vec<(u64, u64)>,
-}
-
-/// Touches by name: in order, at random, with strides, backwards, two readers in turn.
-fn touches(window: u64) -> Vec<(String, Vec<(u64, u64)>)> {
-    let mut rng = Rng::stream(33, "touches");
-    let each = |pages: Vec<u64>| pages.into_iter().map(|page| (page, 1)).collect();
-    let all = vec![
-        ("in order", each((0..700).collect())),
-        ("in order from 1001", each((1001..1701).collect())),
-        ("to the end", each((PAGES - 300..PAGES).collect())),
-        ("backwards", each((0..700).rev().collect())),
-        (
-            "backwards from the end",
-            each((PAGES - 700..PAGES).rev().collect()),
-        ),
-        (
-            "at random",
-            each((0..400).map(|_| rng.below(PAGES)).collect()),
-        ),
-        (
-            "at random in 2 MiB",
-            each((0..400).map(|_| 4096 + rng.below(512)).collect()),
-        ),
-        (
-            "two readers in turn",
-            each((0..600).map(|at| at / 2 + 2503 * (at % 2)).collect()),
-        ),
-        (
-            "in order with jumps",
-            each((0..600).map(|at| at + at / 50 * 257).collect()),
-        ),
-    ];
-    let mut all: Vec<_> = all
-        .into_iter()
-        .map(|(name, touches)| (name.to_owned(), touches))
-        .collect();
-    for stride in [2, 3, 16, 17, window + 1, 3 * window / 2 + 5] {
-        let pages = (0..400).map(|at| at * stride).filter(|page| *page < PAGES);
-        all.push((format!("stride {stride}"), each(pages.collect())));
-    }
-    all
-}
-
-/// Reads of several pages at once.
-fn large_reads(window: u64) -> Vec<(String, Vec<(u64, u64)>)> {
-    let mut rng = Rng::stream(34, "reads");
-    let mut all = Vec::new();
-    for count in [2, 3, 8, 32, window / 2 + 1, window + 7] {
-        let rest = (PAGES / count).min(200);
-        let in_order = (0..rest).map(|at| (at * count, count)).collect();
-        all.push((format!("{count} pages in order"), in_order));
-        let at_random = (0..rest)
-            .map(|_| (rng.below(PAGES - count), count))
-            .collect();
-        all.push((format!("{count} pages at random"), at_random));
-    }
-    all
-}
-
-fn patterns(window: u64) -> Vec<Pattern> {
-    let mut all = Vec::new();
-    for is_by_call in [false, true] {
-        for advice in [Advice::Normal, Advice::Sequential, Advice::Random] {
-            let mut named = touches(window);
-            if is_by_call {
-                named.extend(large_reads(window));
-            }
-            all.extend(named.into_iter().map(|(name, touches)| Pattern {
-                name,
-                is_by_call,
-                advice,
-                touches,
-            }));
-        }
-    }
-    all
-}
-
 /// The pages that the model has after each touch.
 fn modelled(pattern: &Pattern, limits: Limits) -> Vec<Vec<bool>> {
-    let mut cache = PageCache::new(PAGES, pattern.is_by_call, pattern.advice, limits);
-    let mut after = Vec::new();
-    for &(page, count) in &pattern.touches {
-        let mut at = page;
-        while at < page + count {
-            let reads = match pattern.is_by_call {
-                true => {
-                    let (reads, to) = cache.read(at, page + count, Ps::ZERO);
-                    at = to;
-                    reads
-                }
-                false if cache.is_mapped(at) => Vec::new(),
-                false => cache.fault(at, Ps::ZERO),
-            };
-            reads
-                .into_iter()
-                .for_each(|read| cache.arrives(read, Ps::ZERO));
-            if !pattern.is_by_call {
-                cache.map(at, Ps::ZERO);
-                at += 1;
-            }
+    let mut is_there = vec![false; PAGES as usize];
+    let touch = |reads: Vec<Pages>| {
+        for read in reads {
+            is_there[read.start as usize..read.end as usize].fill(true);
         }
-        after.push((0..PAGES).map(|page| cache.is_cached(page)).collect());
-    }
-    after
+        is_there.clone()
+    };
+    pattern.brought_in(limits).into_iter().map(touch).collect()
 }
 
 /// A mapping of the whole file.
@@ -307,8 +204,7 @@ fn file_in(dir: &Path) -> PathBuf {
 /// How a pattern differs, if it does: twice in the same way. Others may take a page away.
 fn difference(path: &Path, pattern: &Pattern, limits: Limits) -> Option<String> {
     let expected = modelled(pattern, limits);
-    let by = if pattern.is_by_call { "read" } else { "mmap" };
-    let name = format!("{by}, {:?}, {}", pattern.advice, pattern.name);
+    let name = &pattern.name;
     let mut last = String::new();
     for _ in 0..TRIES {
         match compare(path, pattern, &expected) {
@@ -339,4 +235,12 @@ fn the_same_pages_are_there_as_in_this_kernel() {
     fs::remove_file(&path).expect("ours");
     println!("{} patterns, {limits:?}", patterns.len());
     assert!(differ.is_empty(), "{limits:?}:\n{}", differ.join("\n"));
+    if let Some(path) = std::env::var_os("SLUICE_PAGE_CACHE_RECORD") {
+        let mut text = fs::read_to_string(&path).unwrap_or_default();
+        let record = record(limits);
+        if !text.contains(&record) {
+            text += &record;
+        }
+        fs::write(&path, text).expect("room");
+    }
 }
