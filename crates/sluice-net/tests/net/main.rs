@@ -1,12 +1,14 @@
 //! Does the interconnect do what its closed forms say?
 
 mod bounds;
+mod busy;
 mod ceilings;
 mod choices;
 mod duplex;
 mod elements;
 mod hierarchy;
 mod idle;
+mod memories;
 mod refused;
 mod rig;
 mod routing;

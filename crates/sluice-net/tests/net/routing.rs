@@ -256,3 +256,35 @@ fn only_completions_of_coherent_requests_share_a_way() {
     assert!(least > 100 && middle > 100, "data on one way: {shares:?}");
     assert!(most >= 600, "completions on several ways: {shares:?}");
 }
+
+/// Who waits for a credit waits longer than anybody behind packets: its link is the last choice,
+/// but only while somebody waits.
+#[test]
+fn a_link_without_credits_is_the_last_choice() {
+    let mut spec = diamond("adaptive", 1, ["64000", "1000", "1000"]);
+    let first = spec.links.iter_mut().find(|link| link.ends[1] == "mid0");
+    let set = &mut first.expect("the diamond has it").set;
+    // A credit is known to be free a millisecond after it was given back.
+    set.push(("credits".to_owned(), "1".to_owned()));
+    set.push(("latency".to_owned(), "1ms".to_owned()));
+    let mut fabric = fabric(&spec);
+    let mut ways = |count: u64| {
+        for tag in 0..count {
+            let access = Access {
+                addr: 0,
+                is_write: false,
+            };
+            let at = fabric.now() + STEP;
+            fabric.advance(at, &mut |_| ()).unwrap();
+            fabric.send(at, RequesterId(0), access, tag).unwrap();
+        }
+        let until = fabric.now() + TO_CHOICE;
+        fabric.advance(until, &mut |_| ()).unwrap();
+        carried(&fabric, "near")
+    };
+    // The first takes the credit. The next two find links that are as free, and come before in
+    // turn; then these are busy, and the first link is free.
+    assert_eq!(ways(3), [1, 1, 1]);
+    // One waits for a credit from now on, and all others for the slow links.
+    assert_eq!(ways(9), [1, 5, 5]);
+}
