@@ -394,3 +394,58 @@ impl Fabric {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::FabricSpec;
+
+    /// A fabric with ten requests on their way, at the moment after the first event.
+    fn under_way() -> Fabric {
+        let mut spec = FabricSpec::default();
+        for (key, value) in [("requester.count", "1"), ("requester.depth", "10")] {
+            spec.raw.set(key, value).expect("a value that it takes");
+        }
+        let config = FabricConfig::new(&spec, 1).expect("a fabric");
+        let mut fabric = Fabric::new(&config).expect("a fabric");
+        fabric.begin_issuing();
+        assert_eq!(fabric.step(&mut |_| ()), Ok(true));
+        assert_eq!((fabric.in_flight(), fabric.balance()), (10, Ok(())));
+        fabric
+    }
+
+    /// Every equation finds what breaks it.
+    #[test]
+    fn books_that_do_not_balance_are_found() {
+        let mut fabric = under_way();
+        fabric.engine.completed += 1;
+        let (issued, completed, under_way) = (10, 1, 10);
+        let lost = Imbalance::Requests {
+            issued,
+            completed,
+            under_way,
+        };
+        assert_eq!(fabric.balance(), Err(lost));
+        fabric.engine.issued += 1;
+        let (by_requester, issued) = (10, 11);
+        let other = Imbalance::Requesters {
+            by_requester,
+            issued,
+        };
+        assert_eq!(fabric.balance(), Err(other));
+
+        // A packet that arrives and was never sent.
+        let mut fabric = super::tests::under_way();
+        let direction = DirectionId(0);
+        fabric.engine.links.arrived(direction);
+        let (sent, received) = fabric.engine.links.sent_and_received(direction);
+        assert!(matches!(
+            fabric.balance(),
+            Err(Imbalance::Link { sent: s, received: r, .. }) if (s, r) == (sent, received)
+        ));
+
+        let mut fabric = super::tests::under_way();
+        fabric.engine.stats.latency.record(Ps(1));
+        assert_eq!(fabric.balance(), Err(Imbalance::Parts));
+    }
+}
