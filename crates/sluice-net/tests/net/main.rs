@@ -8,6 +8,7 @@ mod duplex;
 mod elements;
 mod hierarchy;
 mod idle;
+mod link;
 mod maps;
 mod memories;
 mod refused;
