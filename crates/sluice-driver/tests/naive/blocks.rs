@@ -8,7 +8,7 @@ use sluice_units::{Fnv, Lpn, Ps, Rng};
 
 const PAGE: u64 = 4096;
 
-/// Pages in host memory, the one that was used last behind the others, and whether each was written.
+/// Pages in host memory, the one that was used last behind the others; whether each was written.
 type Held = Vec<(u64, bool)>;
 
 fn ask(device: &mut Device, now: Ps, op: BlockOp, first: u64, count: u64) -> Ps {

@@ -160,17 +160,23 @@ impl Twin<'_> {
     }
 }
 
+/// When the device is as it is at the start.
+fn warm(device: &mut Device, given: &Traffic) -> Ps {
+    let pages = match given.start {
+        Start::Cold => 0,
+        Start::Warm => given.footprint().div_ceil(PAGE),
+    };
+    (0..pages).fold(Ps::ZERO, |now, page| {
+        let request = Request {
+            addr: page * PAGE,
+            op: Op::Read,
+        };
+        device.access(now, request, &mut ()).done_at
+    })
+}
+
 fn naive(device: &mut Device, given: &Traffic) -> TrafficResult {
-    let mut start = Ps::ZERO;
-    if given.start == Start::Warm {
-        for page in 0..given.footprint().div_ceil(PAGE) {
-            let request = Request {
-                addr: page * PAGE,
-                op: Op::Read,
-            };
-            start = device.access(start, request, &mut ()).done_at;
-        }
-    }
+    let start = warm(device, given);
     let before: Stats = *device.stats();
     let thread = |number: u32| Thread {
         began: Vec::new(),

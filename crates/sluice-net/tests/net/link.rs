@@ -2,7 +2,7 @@
 //! and without credits.
 
 use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, Group, LinkId, LinkSpec, Part, RequesterId};
+use sluice_net::{Access, Fabric, FabricSpec, Group, LinkId, LinkSpec, Part, RequesterId};
 use sluice_units::{Ps, Rng};
 use std::collections::VecDeque;
 
@@ -188,7 +188,7 @@ impl Twin {
     }
 }
 
-fn check(given: Given, seed: u64) {
+fn described(given: Given) -> FabricSpec {
     let ps = |ps: u64| format!("{ps}ps");
     let (turnaround, burst) = given.half.unwrap_or((0, 1));
     let set = [
@@ -230,7 +230,11 @@ fn check(given: Given, seed: u64) {
         ends: ["h".to_owned(), "m".to_owned()],
         set: Vec::new(),
     }];
-    let mut fabric = fabric(&described);
+    described
+}
+
+/// A twin with requests to make.
+fn twin(given: Given, seed: u64) -> Twin {
     let mut rng = Rng::stream(seed, "requests");
     let mut at = 0;
     let mut request = |_| {
@@ -242,7 +246,7 @@ fn check(given: Given, seed: u64) {
         }
     };
     let count = 300;
-    let mut twin = Twin {
+    Twin {
         given,
         requests: (0..count).map(&mut request).collect(),
         due: Vec::new(),
@@ -257,7 +261,13 @@ fn check(given: Given, seed: u64) {
         bytes: [0; 2],
         waited: 0,
         ready: vec![[0; 2]; count],
-    };
+    }
+}
+
+fn check(given: Given, seed: u64) {
+    let mut fabric = fabric(&described(given));
+    let mut twin = twin(given, seed);
+    let count = twin.requests.len();
     let mut done = Vec::new();
     for (tag, request) in (0..).zip(&twin.requests) {
         fabric
@@ -280,6 +290,12 @@ fn check(given: Given, seed: u64) {
         assert_eq!(it.at, Ps(expected.done), "{seed}: {} of {given:?}", it.tag);
         assert_eq!(it.latency, Ps(expected.done - expected.at));
     }
+    compare(&fabric, &twin);
+}
+
+/// Holds what was counted against the twin.
+fn compare(fabric: &Fabric, twin: &Twin) {
+    let (given, count) = (twin.given, twin.requests.len());
     let (links, ways) = (fabric.links(), LinkId(0).directions());
     let parts = fabric.stats().parts();
     assert_eq!(parts[Part::LinkQueue], Ps(twin.waited));

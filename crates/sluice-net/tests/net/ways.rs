@@ -133,7 +133,7 @@ fn packets_take_shortest_ways() {
         let mut fabric = fabric(&drawn.spec());
         for (host, mem) in pairs {
             let links = far[host][requesters + mem].expect("there is a way");
-            // Ends, then for each link ports, wires and packets, for each switch its own, both ways.
+            // Ends, then for each link ports, wires and packets, for each switch its own, twice.
             let alone = Ps::from_ns(10 + 12 + 40 + 50 + 2 * links * 51 + 2 * (links - 1) * 20)
                 + Ps(1_250) * links;
             let addr = (mem as u64) << 20;
