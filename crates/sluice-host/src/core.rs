@@ -247,12 +247,13 @@ impl<A: Artifact> Core<A> {
             op: entry.op,
             ..EMPTY
         };
-        let before = self.tail.wrapping_sub(u64::from(entry.after));
+        let before = self.tail.checked_sub(u64::from(entry.after));
+        let before = before.filter(|before| entry.after > 0 && *before >= self.head);
         self.tail += 1;
         if !matches!(entry.op, MemOp::Load | MemOp::Store) {
             return Ok(());
         }
-        if entry.after > 0 && before >= self.head && before < self.tail - 1 {
+        if let Some(before) = before {
             let needed = &mut self.slots[(before % SLOTS) as usize];
             if needed.done == UNKNOWN {
                 let next = std::mem::replace(&mut needed.waiters, place);

@@ -137,6 +137,12 @@ fn during_a_copy_each_line_is_where_it_is() {
             (first.buffer_host, first.buffer_device),
             (to_host, 1 - to_host)
         );
+        // The line that was written is read where it was written, its neighbour from the device.
+        let all = memory.stats().migration;
+        assert_eq!(
+            (all.buffer_host, all.buffer_device),
+            (2 * to_host, 3 - 2 * to_host)
+        );
         to_host
     };
     assert_eq!(asks(LINE * line - Ps(1)), 0);

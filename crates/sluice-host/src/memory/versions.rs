@@ -119,3 +119,93 @@ impl Versions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const PAGE: u64 = 3;
+    const FRAME: u64 = 8;
+    const ADDR: u64 = PAGE * PAGE_BYTES + 5 * LINE_BYTES;
+    const PLACE: u64 = FRAME * PAGE_BYTES + 5 * LINE_BYTES;
+
+    /// Whether a check finds a mistake.
+    fn fails(versions: &mut Versions, check: impl FnOnce(&mut Versions)) -> bool {
+        catch_unwind(AssertUnwindSafe(|| check(versions))).is_err()
+    }
+
+    fn on_device(versions: &mut Versions) -> bool {
+        !fails(versions, |it| it.device_read(ADDR))
+    }
+
+    fn in_host(versions: &mut Versions) -> bool {
+        !fails(versions, |it| it.host_read(ADDR, PLACE))
+    }
+
+    #[test]
+    fn only_the_newest_copy_may_be_read() {
+        let mut versions = Versions::new(true);
+        // Nobody has written yet: all copies are alike.
+        assert!(on_device(&mut versions) && in_host(&mut versions));
+        versions.device_write(ADDR);
+        assert!(on_device(&mut versions) && !in_host(&mut versions));
+        versions.copied(PAGE, FRAME, 0);
+        assert!(on_device(&mut versions) && in_host(&mut versions));
+        versions.host_write(ADDR, PLACE);
+        assert!(!on_device(&mut versions) && in_host(&mut versions));
+        versions.device_write(ADDR);
+        assert!(on_device(&mut versions) && !in_host(&mut versions));
+        // A neighbour is another line, and another page's lines are others.
+        versions.device_write(ADDR + LINE_BYTES);
+        assert!(on_device(&mut versions));
+        versions.device_read(ADDR + PAGE_BYTES);
+        versions.host_read(ADDR + PAGE_BYTES, PLACE + PAGE_BYTES);
+    }
+
+    #[test]
+    fn a_copy_leaves_out_what_was_written_meanwhile() {
+        let mut versions = Versions::new(true);
+        versions.device_write(ADDR);
+        versions.host_write(ADDR, PLACE);
+        versions.copied(PAGE, FRAME, 1 << 5);
+        assert!(in_host(&mut versions));
+        versions.copied(PAGE, FRAME, 1 << 4);
+        assert!(!in_host(&mut versions), "the old line is over the new one");
+    }
+
+    /// What only the device's cache had is lost when the host takes the page over.
+    #[test]
+    fn a_page_that_was_taken_dirty_is_lost_to_the_device() {
+        let mut versions = Versions::new(true);
+        versions.device_write(ADDR);
+        versions.copied(PAGE, FRAME, 0);
+        versions.taken(PAGE, false);
+        assert!(on_device(&mut versions));
+        assert!(!fails(&mut versions, |it| it.dropped(PAGE, FRAME)));
+        versions.taken(PAGE, true);
+        assert!(!on_device(&mut versions) && in_host(&mut versions));
+        assert!(fails(&mut versions, |it| it.dropped(PAGE, FRAME)));
+        // Given back, the device has it again, and the frame may go.
+        assert!(!fails(&mut versions, |it| it.given(PAGE, FRAME)));
+        assert!(on_device(&mut versions));
+        assert!(!fails(&mut versions, |it| it.dropped(PAGE, FRAME)));
+        // What is old is not given.
+        versions.device_write(ADDR);
+        assert!(fails(&mut versions, |it| it.given(PAGE, FRAME)));
+    }
+
+    #[test]
+    fn who_is_not_checked_keeps_nothing() {
+        let mut versions = Versions::new(false);
+        versions.device_write(ADDR);
+        versions.host_write(ADDR, PLACE);
+        versions.taken(PAGE, true);
+        versions.copied(PAGE, FRAME, 0);
+        assert!(on_device(&mut versions) && in_host(&mut versions));
+        versions.given(PAGE, FRAME);
+        versions.dropped(PAGE, FRAME);
+        let pages = [&versions.newest, &versions.device, &versions.host];
+        assert!(pages.iter().all(|pages| pages.is_empty()));
+    }
+}

@@ -273,3 +273,36 @@ fn what_an_l2_has_no_longer_is_written_back_past_it() {
     let all = rounds - u64::from(host.cpu.l3.lines);
     assert!((rounds - caches..=all).contains(&left), "{left}");
 }
+
+/// A run is asked now and then whether it goes on: a short one never, a long one once in 16,384
+/// events, of which each miss has a few.
+#[test]
+fn a_run_is_watched_now_and_then_and_ends_when_it_is_told_to() {
+    let watched = |rounds: u64, looks_max: usize| {
+        let mut seen = Vec::new();
+        let mut program = Loop::new(1, vec![load(0, 0, 1)], 4096, rounds);
+        let length = sluice_host::RunLength {
+            warmup: 0,
+            measured: u64::MAX,
+            sample_every: Ps::ZERO,
+        };
+        let mut watch = |retired| {
+            seen.push(retired);
+            seen.len() < looks_max
+        };
+        let stats = sluice_host::simulate(&host(), expander(), &mut program, length, &mut watch).0;
+        (seen, stats.instructions)
+    };
+    assert_eq!(watched(1_000, usize::MAX), (vec![], 1_000));
+    const ROUNDS: u64 = 60_000;
+    let (seen, all) = watched(ROUNDS, usize::MAX);
+    assert_eq!(all, ROUNDS);
+    let looks = seen.len() as u64;
+    assert!(
+        (ROUNDS / 16_384..=6 * ROUNDS / 16_384).contains(&looks),
+        "{looks}"
+    );
+    assert!(seen.is_sorted_by(|a, b| a < b) && seen[0] > 0);
+    let (first, stopped) = watched(ROUNDS, 2);
+    assert_eq!((&first[..], stopped), (&seen[..2], seen[1]));
+}

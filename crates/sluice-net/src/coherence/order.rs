@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 ///
 /// # Panics
 /// Its functions panic where the order is broken, which is a mistake of ours.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Order {
     /// The version that was stored last, and when.
     last: BTreeMap<u64, (u64, Ps)>,
@@ -55,5 +55,45 @@ impl Order {
     pub fn stored_by(&mut self, host: RequesterId, line: u64, version: u64, now: Ps) {
         self.last.insert(line, (version, now));
         self.held.insert((host, line), version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const LINE: u64 = 5;
+    const A: RequesterId = RequesterId(0);
+    const B: RequesterId = RequesterId(1);
+
+    fn may(order: &Order, host: RequesterId, at: u64, now: u64) -> bool {
+        let performed = || order.clone().performed(host, LINE, Ps(at), Ps(now));
+        catch_unwind(AssertUnwindSafe(performed)).is_ok()
+    }
+
+    #[test]
+    fn a_host_may_do_what_is_due_with_the_version_stored_last() {
+        let mut order = Order::default();
+        assert!(may(&order, A, 10, 10) && may(&order, A, 9, 10));
+        assert!(!may(&order, A, 11, 10), "before it is due");
+        order.stored_by(A, LINE, 1, Ps(10));
+        assert_eq!((order.held(A, LINE), order.held(B, LINE)), (1, 0));
+        assert!(may(&order, A, 10, 10) && may(&order, A, 10, 20));
+        assert!(!may(&order, A, 9, 9), "before the store");
+        assert!(!may(&order, B, 20, 20), "with an old version");
+        order.arrived(B, LINE, 1);
+        assert!(may(&order, B, 20, 20));
+        // Memory has a newer one, of whoever stored it: it is nobody's but who has got it.
+        order.stored(LINE, 2);
+        assert!(!may(&order, A, 30, 30) && !may(&order, B, 30, 30));
+        order.arrived(A, LINE, 2);
+        assert!(may(&order, A, 30, 30) && !may(&order, B, 30, 30));
+        assert!(
+            may(&order, A, 10, 10) && !may(&order, A, 9, 9),
+            "the time stays"
+        );
+        // Another line is another matter.
+        order.clone().performed(B, LINE + 1, Ps(1), Ps(1));
     }
 }

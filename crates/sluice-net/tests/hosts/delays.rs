@@ -1,10 +1,10 @@
 //! SkyByte's long-delay messages on a link.
 
 use crate::rig::run;
-use sluice_host::HostConfig;
+use sluice_host::{HostConfig, Instr, Program, Step};
 use sluice_model::Device;
 use sluice_testkit::core_rig::{Loop, config, host, load};
-use sluice_units::Ps;
+use sluice_units::{Bytes, Ps};
 
 /// A CXL-SSD whose every new page is a miss of 30 us.
 fn flash() -> Device {
@@ -71,4 +71,69 @@ fn the_message_takes_the_links_time() {
         "{waited} for {delays} delays"
     );
     assert!(delays < fast.memory.long_delays);
+}
+
+/// New pages, two lines of each; then two other lines of the same pages; and so on.
+#[derive(Default)]
+struct InPhases {
+    at: u64,
+    is_given: bool,
+}
+
+const PAGES: u64 = 300;
+
+impl Program for InPhases {
+    fn footprint(&self) -> Bytes {
+        Bytes(64 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn phases(&self) -> &'static [&'static str] {
+        &["new", "again"]
+    }
+
+    fn phase(&self) -> usize {
+        (self.at % 2) as usize
+    }
+
+    fn fill(&mut self, _: u32, out: &mut Vec<Instr>) -> Step {
+        if self.at == 6 {
+            return Step::End;
+        }
+        self.is_given = !self.is_given;
+        if !self.is_given {
+            self.at += 1;
+            return Step::Barrier;
+        }
+        for page in self.at / 2 * PAGES..(self.at / 2 + 1) * PAGES {
+            let first = page * 4096 + self.at % 2 * 128;
+            out.extend([load(first, 0, 1), load(first + 64, 0, 1)]);
+        }
+        Step::More
+    }
+}
+
+/// A host behind a link learns from the answers what the device's cache had.
+#[test]
+fn phases_have_the_hits_of_their_answers() {
+    let stats = run(
+        &host(),
+        flash(),
+        &[("link.bandwidth", "16000")],
+        &mut InPhases::default(),
+    );
+    let of = |phase: usize| {
+        let it = &stats.phases[phase];
+        [it.times, it.cache_hits, it.cache_misses, it.instructions]
+    };
+    assert_eq!(of(0), [3, 3 * PAGES, 3 * PAGES, 6 * PAGES]);
+    assert_eq!(of(1), [3, 6 * PAGES, 0, 6 * PAGES]);
+    let [new, again] = [0, 1].map(|phase| stats.phases[phase].time);
+    assert!(new > Ps::from_us(30) * (3 * PAGES), "{new}");
+    assert_eq!(new + again, stats.time);
+    assert!(stats.phases[0].shortest >= Ps::from_us(30) * PAGES);
+    assert!(stats.phases[0].shortest * 3 <= new);
 }
