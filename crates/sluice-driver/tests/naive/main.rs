@@ -1,7 +1,7 @@
 //! The drivers against slow twins, written from what their parameters say: whole results are the
 //! same, for many drawn settings.
 
-mod blocks;
 mod closed_loop;
+mod files;
 mod rig;
 mod traffic;

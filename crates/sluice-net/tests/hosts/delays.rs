@@ -1,8 +1,9 @@
 //! SkyByte's long-delay messages on a link.
 
-use crate::rig::run;
-use sluice_host::{HostConfig, Instr, Program, Step};
+use crate::rig::{direct, run};
+use sluice_host::{Host, HostConfig, Instr, Program, Step};
 use sluice_model::Device;
+use sluice_net::{EndpointId, Fabric, FabricConfig, Hosts, Length, RequesterId};
 use sluice_testkit::core_rig::{Loop, config, host, load};
 use sluice_units::{Bytes, Ps};
 
@@ -136,4 +137,32 @@ fn phases_have_the_hits_of_their_answers() {
     assert_eq!(new + again, stats.time);
     assert!(stats.phases[0].shortest >= Ps::from_us(30) * PAGES);
     assert!(stats.phases[0].shortest * 3 <= new);
+}
+
+/// A run of hosts ends when so many requests have come back, and is asked once in 65,536 events
+/// whether it goes on.
+#[test]
+fn a_run_of_hosts_is_as_long_as_was_asked_for() {
+    let run = |requests| {
+        let config = FabricConfig::new(&direct(&[]), 1).unwrap();
+        let mut fabric = Fabric::new(&config).unwrap();
+        fabric.put_device(EndpointId(0), flash(), Ps::ZERO);
+        let mut program = pages(1, 60_000);
+        let host = host();
+        let mut hosts = Hosts::new(fabric);
+        hosts.seat(RequesterId(0), 0, Host::with_port(&host, &mut program));
+        let mut looks = 0;
+        let mut watch = |_| {
+            looks += 1;
+            looks < 2
+        };
+        let warmup = requests / 2;
+        let length = Length { warmup, requests };
+        hosts.run_with(length, &mut watch, &mut |_| ()).unwrap();
+        (hosts.fabric().stats().completed(), looks)
+    };
+    assert_eq!(run(1_000), (1_000, 0));
+    let (completed, looks) = run(50_000);
+    assert_eq!(looks, 2, "it ends at the second look");
+    assert!(completed < 50_000);
 }

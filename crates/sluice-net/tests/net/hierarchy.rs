@@ -111,6 +111,14 @@ fn a_host_has_no_address_of_what_is_not_in_its_hierarchy() {
         assert!(send(&mut fabric, host, 2 * EACH - 64).is_ok());
         assert_eq!(send(&mut fabric, host, 2 * EACH), Err(Refusal::NoMemory));
     }
+    let maps = |spec: &FabricSpec| {
+        let config = FabricConfig::new(spec, 1).unwrap();
+        [0, 1].map(|host| config.address_map(RequesterId(host)))
+    };
+    let [a, b] = maps(&shared());
+    assert_ne!(a, b, "each sees memory of its own");
+    let [a, b] = maps(&pool(2));
+    assert_eq!(a, b, "both see all of it");
     let config = FabricConfig::new(&shared(), 1).unwrap();
     assert_eq!(config.requester_name(RequesterId(1)), "`host1` (vcs `b`)");
     assert_eq!(

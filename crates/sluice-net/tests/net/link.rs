@@ -98,7 +98,7 @@ impl Twin {
                 What::Credit(back, has_data) => {
                     let (way, kind) = (usize::from(back), usize::from(has_data));
                     match self.wait[way][kind].pop_front() {
-                        Some(packet) => self.to_wires(now, packet),
+                        Some(packet) => self.wants_wires(now, packet),
                         None => self.taken[way][kind] -= 1,
                     }
                 }
@@ -113,12 +113,12 @@ impl Twin {
             Some(all) if self.taken[way][kind] == all => self.wait[way][kind].push_back(packet),
             _ => {
                 self.taken[way][kind] += 1;
-                self.to_wires(now, packet);
+                self.wants_wires(now, packet);
             }
         }
     }
 
-    fn to_wires(&mut self, now: u64, packet: Packet) {
+    fn wants_wires(&mut self, now: u64, packet: Packet) {
         if self.given.half.is_none() {
             return self.transmit(now, packet, usize::from(packet.back));
         }
