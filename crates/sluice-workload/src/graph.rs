@@ -206,3 +206,131 @@ fn cells(len: usize, value: u32) -> Result<Vec<AtomicU32>, Error> {
 fn nanoseconds(since: Instant) -> u64 {
     since.elapsed().as_nanos() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERTICES: usize = 1 << 7;
+
+    fn load(threads: usize) -> Load {
+        Load {
+            scale: 7,
+            edges_per_vertex: 1,
+            threads,
+            seed: 6,
+            sources: 64,
+            iterations: 4,
+            validate: true,
+        }
+    }
+
+    /// Distances from a vertex, by going along all edges until none is new.
+    fn distances(drawn: &[(u32, u32)], source: u32) -> Vec<Option<u32>> {
+        let mut found = vec![None; VERTICES];
+        found[source as usize] = Some(0);
+        for distance in 1.. {
+            let known = found.clone();
+            for (from, to) in drawn.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
+                let (from, to) = (from as usize, to as usize);
+                if known[from] == Some(distance - 1) && found[to].is_none() {
+                    found[to] = Some(distance);
+                }
+            }
+            if found == known {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The edges of each vertex counted, and the change of one iteration after another.
+    fn changes(drawn: &[(u32, u32)], iterations: u32) -> Vec<f64> {
+        let mut degrees = vec![0.0; VERTICES];
+        for (from, to) in drawn {
+            degrees[*from as usize] += 1.0;
+            degrees[*to as usize] += 1.0;
+        }
+        let even = 1.0 / VERTICES as f64;
+        let mut ranks = vec![even; VERTICES];
+        let iteration = |_| {
+            let lost: f64 = (0..VERTICES)
+                .filter(|v| degrees[*v] == 0.0)
+                .map(|v| ranks[v])
+                .sum();
+            let mut next = vec![0.15 * even + 0.85 * lost * even; VERTICES];
+            for (from, to) in drawn {
+                let (from, to) = (*from as usize, *to as usize);
+                next[to] += 0.85 * ranks[from] / degrees[from];
+                next[from] += 0.85 * ranks[to] / degrees[to];
+            }
+            let change = next
+                .iter()
+                .zip(&ranks)
+                .map(|(one, other)| (one - other).abs())
+                .sum();
+            ranks = next;
+            change
+        };
+        (0..iterations).map(iteration).collect()
+    }
+
+    /// Of a graph so thin that most searches do not reach all of it.
+    #[test]
+    fn all_that_is_reported_is_that_of_the_edges_drawn() {
+        let edges = Edges::new(7, 1, 6);
+        let drawn: Vec<_> = (0..edges.count()).map(|edge| edges.get(edge)).collect();
+        for threads in [1, 3] {
+            let measured = run(&load(threads)).unwrap();
+            assert_eq!(measured.wrong, [""; 0]);
+            let sources: std::collections::BTreeSet<u32> = measured
+                .searches
+                .iter()
+                .map(|search| search.source)
+                .collect();
+            assert_eq!(
+                sources.len(),
+                measured.searches.len(),
+                "each from another vertex"
+            );
+            let mut apart = 0;
+            for search in &measured.searches {
+                let found = distances(&drawn, search.source);
+                let reached = found.iter().flatten().count();
+                let inside = drawn
+                    .iter()
+                    .filter(|(from, _)| found[*from as usize].is_some());
+                assert_eq!(search.reached, reached as u64);
+                assert_eq!(search.edges, inside.count() as u64);
+                assert_eq!(Some(search.depth), found.iter().flatten().max().copied());
+                assert!(search.reached > 1, "a source has a neighbour");
+                apart += usize::from(reached < VERTICES / 2);
+            }
+            assert!(apart < measured.searches.len());
+            let ranks = measured.ranks.unwrap();
+            let due = *changes(&drawn, 4).last().unwrap();
+            assert!(
+                (ranks.change - due).abs() < 1e-12,
+                "{} for {due}",
+                ranks.change
+            );
+            assert!((ranks.sum - 1.0).abs() < 1e-12 && ranks.error.unwrap() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn what_is_not_asked_for_takes_no_memory() {
+        let bytes = |change: &dyn Fn(&mut Load)| {
+            let mut load = load(1);
+            change(&mut load);
+            run(&load).unwrap().memory_bytes
+        };
+        // 129 starts of 8 bytes, and 256 ends of 4.
+        let graph = 129 * 8 + 256 * 4;
+        let (search, levels, ranks) = (3 * 128 * 4, 128 * 4, 3 * 128 * 8 + 8);
+        assert_eq!(bytes(&|_| ()), graph + search + levels + ranks);
+        assert_eq!(bytes(&|load| load.validate = false), graph + search + ranks);
+        assert_eq!(bytes(&|load| load.sources = 0), graph + ranks);
+        assert_eq!(bytes(&|load| load.iterations = 0), graph + search + levels);
+    }
+}

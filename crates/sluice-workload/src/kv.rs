@@ -354,4 +354,104 @@ mod tests {
             "{told:?}"
         );
     }
+
+    /// A bench over a store of its own, loaded but for what `before` puts there first.
+    fn loaded<'a>(load: &'a Load, store: &'a Store, before: impl Fn(&Store)) -> Bench<'a> {
+        before(store);
+        let bench = Bench::new(load, store, Timer::calibrate());
+        bench.each_thread(|bench, thread| bench.load_part(thread));
+        bench
+    }
+
+    #[test]
+    fn a_record_that_is_there_or_is_not_is_told() {
+        let (load, store) = (load(Mix::C, 2), Store::new());
+        let bench = loaded(&load, &store, |store| {
+            for key in [5, 6, 600] {
+                store.insert(key, vec![0; 100].into_boxed_slice());
+            }
+        });
+        let told = |bench: &Bench| bench.told.lock().unwrap().last().unwrap().to_string();
+        // Two were there before their insert.
+        assert_eq!(bench.mismatches.load(Relaxed), 2);
+        assert!(told(&bench).ends_with(": expected no record before its insert, found one"));
+        bench.read(777);
+        assert_eq!(told(&bench), "key 777: expected a record, found none");
+        assert_eq!(bench.mismatches.load(Relaxed), 3);
+        // One more than there should be: 500 and that of key 600.
+        bench.check_totals();
+        assert_eq!(told(&bench), "key 0: expected 500 records, found 501");
+        assert_eq!(bench.mismatches.load(Relaxed), 4);
+    }
+
+    #[test]
+    fn ten_are_told_and_all_are_counted() {
+        let (mismatches, told) = found(&load(Mix::C, 2), |store| {
+            for key in 100..125 {
+                store.with(key, |record| record.value[99] ^= 1);
+            }
+        });
+        assert_eq!((mismatches, told.len()), (25, TOLD_MAX));
+    }
+
+    /// What each operation checks, and what it leaves.
+    #[test]
+    fn operations_do_what_they_are_called() {
+        let (load, store) = (load(Mix::A, 1), Store::new());
+        let bench = loaded(&load, &store, |_| ());
+        let state = || {
+            let version = store.with(7, |record| *record.version).unwrap();
+            let figures = [&bench.checked, &bench.updates, &bench.existing];
+            (version, figures.map(|figure| figure.load(Relaxed)))
+        };
+        for (op, scan, due) in [
+            (Op::Read, 1, (0, [1, 0, 500])),
+            (Op::Update, 1, (1, [1, 1, 500])),
+            (Op::ReadModifyWrite, 1, (2, [2, 2, 500])),
+            (Op::Scan, 9, (2, [11, 2, 500])),
+            (Op::Insert, 1, (2, [11, 2, 501])),
+        ] {
+            bench.apply(op, 7, scan);
+            assert_eq!(state(), due, "{op:?}");
+        }
+        assert_eq!(store.records(), 501);
+        assert_eq!(bench.mismatches.load(Relaxed), 0);
+        // A read checks, and an update does not look at what it replaces.
+        store.with(7, |record| record.value[8] ^= 1);
+        bench.apply(Op::Read, 7, 1);
+        bench.apply(Op::ReadModifyWrite, 7, 1);
+        assert_eq!(bench.mismatches.load(Relaxed), 2);
+        store.with(7, |record| record.value[8] ^= 1);
+        bench.apply(Op::Update, 7, 1);
+        assert_eq!(bench.mismatches.load(Relaxed), 2);
+    }
+
+    /// Threads share out the operations, whatever is left over.
+    #[test]
+    fn all_operations_are_done_once() {
+        let load = Load {
+            ops: 1_003,
+            ..load(Mix::B, 4)
+        };
+        let store = Store::new();
+        let bench = loaded(&load, &store, |_| ());
+        let count = |thread: usize| LATENCY[thread].iter().map(Histogram::count).sum::<u64>();
+        let each = |wanted: &dyn Fn(usize) -> u64| [0, 1, 2, 3].map(wanted);
+        let before = each(&count);
+        bench.each_thread(|bench, thread| bench.operate(thread));
+        let after = each(&count);
+        let done = [0, 1, 2, 3].map(|thread| after[thread] - before[thread]);
+        assert_eq!(done, [251, 251, 251, 250]);
+        // A scan ends where the records do.
+        let load = Load {
+            ops: 2_000,
+            records: 20,
+            ..self::load(Mix::E, 1)
+        };
+        let store = Store::new();
+        let bench = loaded(&load, &store, |_| ());
+        bench.operate(0);
+        assert_eq!(bench.mismatches.load(Relaxed), 0);
+        assert!(bench.existing.load(Relaxed) > 20);
+    }
 }

@@ -340,4 +340,120 @@ mod tests {
         scratch.cells()[1000] = 9;
         assert_eq!(scratch.cells()[1000], 9);
     }
+
+    /// What the kernel says of the mapping that begins at an address: its flags, two letters each.
+    fn flags(base: usize) -> Option<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = maps.lines();
+        lines.find(|line| line.starts_with(&format!("{base:x}-")))?;
+        let line = lines.find_map(|line| line.strip_prefix("VmFlags: "));
+        Some(format!(" {}", line.expect("flags of a mapping")))
+    }
+
+    /// Whole mappings of its own: neighbours that are alike would be one to the kernel.
+    #[test]
+    fn hints_reach_the_kernel() {
+        let buffer = Buffer::anonymous(4096).unwrap();
+        buffer.small_pages().unwrap();
+        let found = flags(buffer.base()).expect("a mapping");
+        assert!(found.contains(" nh"), "{found}");
+        buffer.advise(0, 4096, libc::MADV_SEQUENTIAL).unwrap();
+        let found = flags(buffer.base()).expect("a mapping");
+        assert!(found.contains(" sr"), "{found}");
+        buffer.lock(0, 4096).unwrap();
+        let found = flags(buffer.base()).expect("a mapping");
+        assert!(found.contains(" lo"), "{found}");
+        assert_eq!(
+            buffer.advise(0, 4096, -1).unwrap_err().raw_os_error(),
+            Some(libc::EINVAL)
+        );
+        let whole = Buffer::anonymous(4096).unwrap();
+        whole.lock(1, 4095).unwrap();
+        let last = std::panic::AssertUnwindSafe(&whole);
+        for (offset, len) in [(0, 4097), (4096, 1), (1, 4096)] {
+            let lock = std::panic::catch_unwind(|| last.lock(offset, len));
+            let advise = std::panic::catch_unwind(|| last.advise(offset, len, libc::MADV_NORMAL));
+            assert!(lock.is_err() && advise.is_err(), "{offset} {len}");
+        }
+    }
+
+    #[test]
+    fn advice_is_of_its_range_alone() {
+        let buffer = Buffer::anonymous(4 * 4096).unwrap();
+        (0..4).for_each(|page| buffer.word(page * 4096).store(7, Relaxed));
+        buffer.advise(4096, 2 * 4096, libc::MADV_DONTNEED).unwrap();
+        let left = [0, 1, 2, 3].map(|page| buffer.word(page * 4096).load(Relaxed));
+        assert_eq!(left, [7, 0, 0, 7]);
+        buffer.advise(3 * 4096, 4096, libc::MADV_DONTNEED).unwrap();
+        assert_eq!(buffer.word(3 * 4096).load(Relaxed), 0);
+    }
+
+    #[test]
+    fn words_outside_are_a_mistake_of_the_program() {
+        let buffer = Buffer::anonymous(4096).unwrap();
+        buffer.word(4088).store(3, Relaxed);
+        assert_eq!(buffer.word(4088).load(Relaxed), 3);
+        let buffer = std::panic::AssertUnwindSafe(&buffer);
+        for offset in [4, 4092, 4096, 8192] {
+            assert!(
+                std::panic::catch_unwind(|| buffer.word(offset)).is_err(),
+                "{offset}"
+            );
+        }
+    }
+
+    /// A process has room for some 65,000 mappings.
+    #[test]
+    fn what_is_dropped_is_unmapped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memory");
+        let base = {
+            let buffer = Buffer::file(&path, 3 * 4096).unwrap();
+            buffer.base()
+        };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(
+            !maps.contains(&path.display().to_string()),
+            "{base:x} is still mapped"
+        );
+        let other = Buffer::open(Some(&path), 4096).unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps
+            .lines()
+            .find(|line| line.ends_with(&path.display().to_string()));
+        assert!(line.expect("a mapping").contains("rw-s"), "{line:?}");
+        assert_eq!(other.bytes(), 4096);
+        assert!(Buffer::open(None, 4096).unwrap().is_fresh());
+    }
+
+    /// In a file that is shorter only what is missing is added.
+    #[test]
+    fn a_file_is_extended_to_the_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memory");
+        for (before, due) in [(4095, 4096), (4096, 4096), (4097, 4097)] {
+            std::fs::write(&path, vec![1; before]).unwrap();
+            let buffer = Buffer::file(&path, 4096).unwrap();
+            assert!(!buffer.is_fresh());
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), due);
+        }
+    }
+
+    #[test]
+    fn scratch_is_no_anonymous_memory_and_has_an_end() {
+        let mut none = Scratch::new(0).unwrap();
+        assert!(none.cells().is_empty());
+        let mut some = Scratch::new(3).unwrap();
+        let base = some.cells().as_ptr() as usize;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps
+            .lines()
+            .find(|line| line.starts_with(&format!("{base:x}-")));
+        assert!(
+            line.expect("a mapping").contains("/memfd:workload-scratch"),
+            "{line:?}"
+        );
+        let refused = Scratch::new(usize::MAX / 2).err().expect("no such memory");
+        assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
+    }
 }

@@ -183,4 +183,26 @@ mod tests {
             assert_ne!(read.join().expect("a thread").1, 0);
         });
     }
+
+    /// A clock of CPU time stands still while its thread sleeps.
+    #[test]
+    fn cpu_time_is_that_of_the_thread_while_it_computes() {
+        let burn = |time| {
+            let wall = Instant::now();
+            while wall.elapsed() < time {}
+        };
+        // What the thread did before is no part of it.
+        burn(Duration::from_millis(30));
+        let (start, is_over) = (Barrier::new(1), AtomicBool::new(true));
+        let (cpu_ns, ran_ns, steps) = compute(3, &start, &is_over);
+        assert!(cpu_ns < 20_000_000 && steps == 0, "{cpu_ns} of {ran_ns} ns");
+        let own = libc::CLOCK_THREAD_CPUTIME_ID;
+        let before = super::cpu_ns(own);
+        std::thread::sleep(Duration::from_millis(20));
+        let slept = super::cpu_ns(own) - before;
+        assert!(slept < 10_000_000, "{slept} ns");
+        burn(Duration::from_millis(5));
+        assert!(super::cpu_ns(own) > before + slept);
+        assert!(super::cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID) >= super::cpu_ns(own));
+    }
 }

@@ -72,4 +72,26 @@ mod tests {
         assert!(refused(3, Some("0,2\n")).ends_with("one of 0, 2"));
         assert!(refused(0, None).contains("lists NUMA nodes"));
     }
+
+    /// A mask of the kernel can name 1,024 nodes here.
+    #[test]
+    fn a_node_beyond_the_mask_is_unknown() {
+        assert_eq!(check_among(NODES_MAX - 1, Some("0-2000\n")), Ok(()));
+        let refused = check_among(NODES_MAX, Some("0-2000\n")).unwrap_err();
+        assert!(matches!(refused, NoNode::Unknown(_)), "{refused}");
+    }
+
+    /// Every host has a node 0: alone, or among others.
+    #[test]
+    fn the_host_is_asked_for_its_nodes() {
+        let listed = fs::read_to_string(NODES).ok();
+        let nodes = listed.as_deref().and_then(nodes);
+        let due = match nodes.as_deref() {
+            None => Err(NoNode::NoList),
+            Some([only]) => Err(NoNode::OneNode(*only)),
+            Some(_) => Ok(()),
+        };
+        assert_eq!(check(0), due);
+        assert!(check(u32::MAX).is_err());
+    }
 }

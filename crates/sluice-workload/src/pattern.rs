@@ -324,4 +324,67 @@ mod tests {
         let found = run(&load(1, 1), &buffer).unwrap();
         assert_eq!(found.mismatches, 1);
     }
+
+    /// Another mapping of the same file takes the words away, again and again: the run ends long
+    /// before its time, with ten of its findings told.
+    #[test]
+    fn a_run_that_finds_much_wrong_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memory");
+        let buffer = Buffer::file(&path, 16 * 4096).unwrap();
+        let other = Buffer::file(&path, 16 * 4096).unwrap();
+        let over = AtomicBool::new(false);
+        let started = Instant::now();
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    (0..16 * 512).for_each(|word| other.word(word * 8).store(0, Relaxed));
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let found = run(&load(2, 200_000), &buffer).unwrap();
+            over.store(true, Relaxed);
+            found
+        });
+        assert!(started.elapsed() < Duration::from_secs(100));
+        assert!(found.mismatches > TOLD_MAX as u64);
+        assert_eq!(found.told.len(), TOLD_MAX);
+        assert!(
+            found.told[0].ends_with("(zero: the page was lost)"),
+            "{:?}",
+            found.told
+        );
+    }
+
+    /// Each word has one owner, whatever the number of threads.
+    #[test]
+    fn every_line_belongs_to_one_thread() {
+        for threads in [1, 2, 3, 5, 64] {
+            let (load, buffer) = (load(threads, 0), Buffer::anonymous(5 * 4096).unwrap());
+            let bench = bench(&load, &buffer);
+            let mut lines = std::collections::BTreeSet::new();
+            for thread in 0..threads {
+                let mut versions = [0; 5];
+                let mut worker = Worker {
+                    bench: &bench,
+                    thread,
+                    versions: &mut versions,
+                    rng: thread_rng(9, thread, STREAM),
+                    found: Found::default(),
+                };
+                (0..5).for_each(|page| worker.visit(page, true));
+                assert_eq!(worker.found.visits, 5);
+                assert_eq!(worker.found.words_checked, worker.found.words_written);
+                assert_eq!(versions, [1; 5]);
+                for at in (0..5 * 4096).step_by(8) {
+                    let own = bench.word(at, 1, thread);
+                    if bench.buffer.word(at as usize).load(Relaxed) == own {
+                        assert!(lines.insert(at), "{at} has two owners of {threads}");
+                    }
+                }
+            }
+            assert_eq!(lines.len(), 5 * 512, "{threads} threads");
+            assert_eq!(bench.mismatches.load(Relaxed), 0);
+        }
+    }
 }

@@ -194,4 +194,40 @@ mod tests {
             }
         }
     }
+
+    /// Seven of ten slots: 44 of the first 64, 89 of the next 128.
+    #[test]
+    fn slots_double_when_seven_of_ten_are_taken() {
+        let mut shard = Shard {
+            slots: Vec::new(),
+            used: 0,
+        };
+        for used in 0..180 {
+            shard.reserve();
+            let due = match used + 1 {
+                0..=44 => 64,
+                45..=89 => 128,
+                90..=179 => 256,
+                _ => 512,
+            };
+            assert_eq!(shard.slots.len(), due, "for {} records", used + 1);
+            let at = shard.probe(mix(used), used);
+            shard.slots[at].key = used;
+            shard.slots[at].value = Some(Box::new([]));
+            shard.used += 1;
+        }
+        assert!((0..180).all(|key| shard.slots[shard.probe(mix(key), key)].key == key));
+    }
+
+    /// Keys that fall into one shard wait for one lock; others do not.
+    #[test]
+    fn keys_are_spread_over_all_shards() {
+        let store = Store::new();
+        (0..6_400).for_each(|key| assert!(store.insert(key, Box::new([1]))));
+        let used: Vec<usize> = store.shards.iter().map(|shard| lock(shard).used).collect();
+        // A hundred on average, with a deviation of ten.
+        assert!(used.iter().all(|used| (50..150).contains(used)), "{used:?}");
+        assert_eq!(store.records(), 6_400);
+        assert!(Store::default().with(1, |_| ()).is_none());
+    }
 }

@@ -216,4 +216,91 @@ mod tests {
         assert!(least.is_some_and(|ns| ns < 50), "{least:?} ns");
         assert!(timer.overhead_ns() < 10_000.0);
     }
+
+    fn timer(mult: u64, overhead_ticks: u64) -> Timer {
+        Timer {
+            counter: false,
+            mult,
+            overhead_ticks,
+        }
+    }
+
+    /// A tick of one and a half nanoseconds, ten of them for an empty measurement.
+    #[test]
+    fn ticks_become_nanoseconds_less_an_empty_measurement() {
+        let one_and_a_half = 3 << (SHIFT - 1);
+        assert_eq!(timer(one_and_a_half, 10).overhead_ns(), 15.0);
+        let ended = |ticks: u64| Started(monotonic_ns() - ticks);
+        let second = 1_000_000_000;
+        for (mult, overhead, least) in [
+            (1 << SHIFT, 0, second),
+            (one_and_a_half, 0, second / 2 * 3),
+            (1 << SHIFT, second / 2, second / 2),
+            (one_and_a_half, second / 2, second / 4 * 3),
+        ] {
+            let ns = timer(mult, overhead).stop(ended(second));
+            assert!(
+                (least..least + second / 8).contains(&ns),
+                "{ns} for {least}"
+            );
+        }
+        // Less than nothing is nothing.
+        assert_eq!(timer(1 << SHIFT, u64::MAX).stop(ended(second)), 0);
+    }
+
+    #[test]
+    fn a_timer_of_either_clock_measures_a_wait() {
+        let plain = timer(1 << SHIFT, 0);
+        assert_eq!(
+            (plain.source(), timer(1, 0).source()),
+            ("monotonic", "monotonic")
+        );
+        for timer in [plain, Timer::calibrate()] {
+            let (wall, started) = (Instant::now(), timer.start());
+            while wall.elapsed() < Duration::from_millis(3) {}
+            let ns = timer.stop(started);
+            let most = wall.elapsed().as_nanos() as u64;
+            // The rate is known to a part in some thousand.
+            assert!(ns >= 2_990_000 && ns <= most + most / 100, "{ns} of {most}");
+        }
+    }
+
+    #[test]
+    fn the_monotonic_clock_is_that_of_the_system() {
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+        let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+        // Both begin when the system does; a system that slept counts that in one of them alone.
+        let now = monotonic_ns() as f64 / 1e9;
+        assert!(now > 0.0 && now <= seconds + 1.0, "{now} s of {seconds}");
+        let (wall, first) = (Instant::now(), monotonic_ns());
+        while wall.elapsed() < Duration::from_millis(2) {}
+        let ns = monotonic_ns() - first;
+        assert!(ns.abs_diff(2_000_000) < 1_000_000_000, "{ns}");
+        assert!(ns >= 1_990_000, "{ns}");
+    }
+
+    /// Linux uses the counter for time under the same conditions, and lists them.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_counter_is_used_where_linux_trusts_it() {
+        let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+        let line = cpus.lines().find(|line| line.starts_with("flags"));
+        let flags: Vec<&str> = line.expect("flags").split(' ').collect();
+        let trusted = ["rdtscp", "constant_tsc", "nonstop_tsc"]
+            .iter()
+            .all(|flag| flags.contains(flag));
+        assert_eq!(Timer::calibrate().source() == "tsc", trusted);
+    }
+
+    /// What a reading of the pair cost lies within the two readings of the counter around it.
+    #[test]
+    fn the_counter_is_read_in_the_middle_of_the_clock() {
+        let before = clock::start();
+        let (ticks, _) = paired();
+        let after = clock::stop();
+        assert!(
+            (before..=after).contains(&ticks),
+            "{ticks} in {before}..={after}"
+        );
+    }
 }

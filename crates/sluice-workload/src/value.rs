@@ -183,4 +183,29 @@ mod tests {
             prop_assert!(check(&new, seed, key, 7).is_err());
         }
     }
+
+    #[test]
+    fn what_differs_is_told_with_its_place() {
+        let mut value = vec![0; 21];
+        fill(&mut value, 1, 2, 3);
+        assert_eq!(version_of(&value), Some(3));
+        assert_eq!(version_of(&value[..7]), None);
+        let told = |value: &[u8]| check_all(value, 21, 1, 2, 3).unwrap_err();
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        // The second word, and the five bytes behind it.
+        for (at, end) in [(8, 16), (16, 21)] {
+            let mut wrong = value.clone();
+            wrong[end - 1] ^= 0x10;
+            let expected = format!("{} at byte {at} of version 3", hex(&value[at..end]));
+            assert_eq!(
+                told(&wrong),
+                Mismatch::new(2, expected, hex(&wrong[at..end]))
+            );
+        }
+        let short = told(&value[..20]);
+        assert_eq!(
+            short.to_string(),
+            "key 2: expected 21 bytes, found 20 bytes"
+        );
+    }
 }

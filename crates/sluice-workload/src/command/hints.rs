@@ -86,10 +86,11 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         Extra { mismatches },
     );
     let said = if args.told { "told" } else { "not told" };
-    let (case, table, index) = (args.case, Bytes(args.size), Bytes(args.index));
-    let heading = format!("hints: {case:?}, {said}, table of {table}, index of {index}");
+    let case = format!("{:?}", args.case).to_lowercase();
+    let (table, index) = (Bytes(args.size), Bytes(args.index));
+    let heading = format!("hints: {case}, {said}, table of {table}, index of {index}");
     let footer = format!("{mismatches} pages wrong");
-    sink.write(&report, &heading.to_lowercase(), &footer)?;
+    sink.write(&report, &heading, &footer)?;
     all_right(mismatches, footer)
 }
 

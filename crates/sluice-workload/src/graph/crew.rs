@@ -62,3 +62,60 @@ impl Crew {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Each place is in one stretch, whatever the length and the threads.
+    #[test]
+    fn a_range_is_shared_out_once() {
+        for threads in [1, 3] {
+            for (len, due) in [
+                (0, vec![]),
+                (1, vec![0..1]),
+                (4, vec![0..4]),
+                (5, vec![0..4, 4..5]),
+                (11, vec![0..4, 4..8, 8..11]),
+            ] {
+                let seen = Mutex::new(Vec::new());
+                let took = |stretch| seen.lock().unwrap().push(stretch);
+                Crew::new(threads).share(len, 4, took);
+                let mut seen = seen.into_inner().unwrap();
+                if threads > 1 {
+                    seen.sort_unstable_by_key(|stretch: &Range<usize>| stretch.start);
+                }
+                assert_eq!(seen, due, "{len} among {threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slice_is_cut_where_it_is_said() {
+        for threads in [1, 3] {
+            let mut slice: Vec<usize> = (0..10).collect();
+            let seen = Mutex::new(Vec::new());
+            let ends = [3, 3, 7, 10];
+            Crew::new(threads).parts(&mut slice, ends.into_iter(), |from, part| {
+                part.iter_mut().for_each(|it| *it += 100);
+                seen.lock().unwrap().push((from, part.len()));
+            });
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort_unstable();
+            assert_eq!(seen, [(0, 3), (3, 0), (3, 4), (7, 3)], "{threads} threads");
+            assert!(slice.iter().eq((100..110).collect::<Vec<_>>().iter()));
+        }
+    }
+
+    /// Threads meet in their work: so there are as many as were asked for.
+    #[test]
+    fn all_threads_work_at_once() {
+        let meeting = std::sync::Barrier::new(4);
+        Crew::new(4).share(4, 1, |_| {
+            meeting.wait();
+        });
+        let own = std::thread::current().id();
+        Crew::new(1).share(2, 1, |_| assert_eq!(std::thread::current().id(), own));
+    }
+}

@@ -218,4 +218,30 @@ mod tests {
             assert!(ranks.error(&edges) > TOLERANCE, "{wrong}");
         }
     }
+
+    #[test]
+    fn ranks_that_do_not_add_up_or_differ_are_told() {
+        let told = |sum, error| {
+            wrong(&Ranked {
+                sum,
+                change: 0.0,
+                checksum: 0,
+                error,
+                wall_ns: 1,
+            })
+        };
+        assert_eq!(told(1.0 + 0.9e-9, Some(0.9e-9)), [""; 0]);
+        assert_eq!(told(1.0 - 0.9e-9, None), [""; 0]);
+        for sum in [1.0 + 1.1e-9, 1.0 - 1.1e-9, f64::NAN] {
+            let told = told(sum, Some(0.0));
+            assert_eq!(told.len(), 1, "{sum}");
+            assert!(told[0].starts_with("the ranks add up to "), "{told:?}");
+        }
+        for error in [1.1e-9, f64::INFINITY] {
+            let told = told(1.0, Some(error));
+            assert_eq!(told.len(), 1, "{error}");
+            assert!(told[0].contains("as drawn, differs by "), "{told:?}");
+        }
+        assert_eq!(told(0.5, Some(1.0)).len(), 2);
+    }
 }
