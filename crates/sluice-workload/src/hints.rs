@@ -219,4 +219,52 @@ mod tests {
             }
         }
     }
+
+    /// With one page wrong, as many reads are wrong as were drawn of that page.
+    #[test]
+    fn rows_are_drawn_among_all_pages() {
+        let (table, index, rows) = (8, 4, 100);
+        let memory = Buffer::anonymous((table + index) as usize * PAGE).unwrap();
+        let load = |case| Load {
+            case,
+            told: false,
+            table,
+            index,
+            rows,
+            seed: 3,
+        };
+        for case in [Case::Join, Case::Index, Case::Pass, Case::Scan] {
+            let mut rng = Rng::stream(3, STREAM);
+            let mut due = vec![0; (table + index) as usize];
+            match case {
+                Case::Join => (0..rows).for_each(|_| due[rng.below(table) as usize] += 1),
+                Case::Scan => due[..table as usize].fill(1),
+                Case::Index | Case::Pass => {
+                    due[..table as usize].fill(1);
+                    let kept = 0..table * KEPT_READS;
+                    kept.for_each(|_| due[(table + rng.below(index)) as usize] += 1);
+                }
+            }
+            for (page, due) in due.into_iter().enumerate() {
+                let load = load(case);
+                run(&load, &memory).unwrap();
+                memory.word(page * PAGE).store(0, Relaxed);
+                let mut work = Work {
+                    load: &load,
+                    memory: &memory,
+                    rng: Rng::stream(3, STREAM),
+                    read: 0,
+                    mismatches: 0,
+                };
+                let done = match case {
+                    Case::Scan => work.scan(),
+                    Case::Join => work.join(),
+                    Case::Index => work.index(),
+                    Case::Pass => work.pass(),
+                };
+                done.unwrap();
+                assert_eq!(work.mismatches, due, "{case:?}, page {page}");
+            }
+        }
+    }
 }

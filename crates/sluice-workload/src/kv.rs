@@ -454,4 +454,31 @@ mod tests {
         assert_eq!(bench.mismatches.load(Relaxed), 0);
         assert!(bench.existing.load(Relaxed) > 20);
     }
+
+    /// A second stream of the same numbers says what is scanned: from a key that is there, 1 to
+    /// 100 records, and not beyond the last.
+    #[test]
+    fn scans_are_as_long_as_they_are_drawn() {
+        let load = Load {
+            records: 60,
+            ops: 400,
+            ..load(Mix::E, 1)
+        };
+        let store = Store::new();
+        let bench = loaded(&load, &store, |_| ());
+        bench.operate(0);
+        let mut rng = thread_rng(load.seed, 0, OPS_STREAM);
+        let chooser = Chooser::new(load.distribution, 60 + load.mix.expected_inserts(400));
+        let (mut existing, mut checked) = (60, 0);
+        for _ in 0..400 {
+            let op = load.mix.op(&mut rng);
+            let key = chooser.key(&mut rng, existing);
+            match op {
+                Op::Scan => checked += (1 + rng.below(100)).min(existing - key),
+                _ => existing += 1,
+            }
+        }
+        assert_eq!(bench.checked.load(Relaxed), checked);
+        assert_eq!(bench.existing.load(Relaxed), existing);
+    }
 }

@@ -387,4 +387,20 @@ mod tests {
             assert_eq!(bench.mismatches.load(Relaxed), 0);
         }
     }
+
+    /// A word of another place, version or thread is another word, so that any mix-up shows.
+    #[test]
+    fn words_differ_by_place_version_and_thread() {
+        let (load, buffer) = (load(4, 0), Buffer::anonymous(4096).unwrap());
+        let bench = bench(&load, &buffer);
+        let mut words = std::collections::BTreeSet::from([0]);
+        for offset in (0..1 << 16).step_by(1 << 11) {
+            for version in 1..=64 {
+                for thread in 0..4 {
+                    assert!(words.insert(bench.word(offset, version, thread)));
+                }
+            }
+        }
+        assert_eq!(bench.word(8, 0, 3), 0);
+    }
 }

@@ -271,3 +271,121 @@ fn size_code(size: u16) -> u8 {
         false => SIZE_ELSEWHERE,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use proptest::prelude::*;
+
+    fn push(encoder: &mut Encoder, address: u64) {
+        let access = Access {
+            cpu: 0,
+            instructions: 0,
+            address,
+            size: 8,
+            kind: Kind::Load,
+        };
+        encoder.push(&access).unwrap();
+    }
+
+    fn length(encoder: &Encoder, name: Name) -> usize {
+        encoder.columns[name as usize].len()
+    }
+
+    /// As many streams as there are bases take a byte an access, wherever they are.
+    #[test]
+    fn streams_side_by_side_have_a_base_each() {
+        let mut encoder = Encoder::new(0).unwrap();
+        let starts: Vec<u64> = (1..=BASES as u64).map(|n| n << 40).collect();
+        // The first access counts as none before it, so that its base goes to the second.
+        for step in 0..2 {
+            starts
+                .iter()
+                .for_each(|start| push(&mut encoder, start + 8 * step));
+        }
+        let far = length(&encoder, Name::Addresses);
+        for step in 2..102 {
+            starts
+                .iter()
+                .for_each(|start| push(&mut encoder, start + 8 * step));
+        }
+        assert_eq!(length(&encoder, Name::Addresses) - far, 100 * BASES);
+    }
+
+    proptest! {
+        /// The nearest base, the first of several; where none is near, the one that was not used
+        /// for longest.
+        #[test]
+        fn a_base_is_the_nearest_or_the_oldest(
+            steps in prop::collection::vec((0..5u64, 0..3u64, 0..4u64), 1..200),
+        ) {
+            let mut encoder = Encoder::new(0).unwrap();
+            let (mut bases, mut used) = ([0u64; BASES], [0u32; BASES]);
+            for (n, (region, place, more)) in (0..).zip(steps) {
+                // At the edge of what is near, on both sides of it.
+                let address = (region << 30) + place * (1 << 20) + more;
+                let distance = |base: usize| address.abs_diff(bases[base]);
+                let nearest = (0..BASES).min_by_key(|base| distance(*base)).unwrap();
+                let oldest = (0..BASES).min_by_key(|base| used[*base]).unwrap();
+                let base = if distance(nearest) <= 1 << 20 { nearest } else { oldest };
+                (bases[base], used[base]) = (address, n);
+                push(&mut encoder, address);
+                let tag = encoder.columns[Name::Tags as usize].last().copied();
+                prop_assert_eq!(tag, Some(3 << 2 | (base as u8) << 5));
+                prop_assert_eq!(encoder.bases, bases);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_code_or_stand_in_a_column() {
+        for size in 1..=u16::MAX {
+            let code = [1, 2, 4, 8, 16, 32, 64]
+                .iter()
+                .position(|known| *known == size);
+            assert_eq!(
+                size_code(size),
+                code.map_or(SIZE_ELSEWHERE, |code| code as u8)
+            );
+        }
+    }
+
+    /// One access more is the next block's, which says how much came before it.
+    #[test]
+    fn a_block_is_full_and_the_next_begins_anew() {
+        let mut encoder = Encoder::new(0).unwrap();
+        assert!(encoder.finish().unwrap().is_empty());
+        for n in 0..BLOCK_ACCESSES as u64 {
+            assert!(!encoder.is_full());
+            let access = Access {
+                cpu: (n % 2) as u32,
+                instructions: n / 2,
+                address: n,
+                size: 1,
+                kind: Kind::Store,
+            };
+            encoder.push(&access).unwrap();
+        }
+        assert!(encoder.is_full());
+        let full = BLOCK_ACCESSES as u32;
+        assert_eq!(
+            (encoder.current(), encoder.total()),
+            ((full, 0), u64::from(full))
+        );
+        assert_eq!(encoder.instructions_before(), 0);
+        // Runs of one access each, and a number of instructions for each access: all have room.
+        let capacities: Vec<usize> = encoder.columns.iter().map(Vec::capacity).collect();
+        encoder.finish().unwrap();
+        let after: Vec<usize> = encoder.columns.iter().map(Vec::capacity).collect();
+        assert_eq!(capacities, after);
+        let executed = 2 * (u64::from(full) / 2 - 1);
+        assert_eq!(encoder.instructions_before(), executed);
+        assert_eq!(
+            (encoder.current(), encoder.total()),
+            ((0, u64::from(full)), u64::from(full))
+        );
+        assert_eq!(encoder.counts(), [executed / 2; 2]);
+        assert_eq!((encoder.bases, encoder.used), ([0; BASES], [0; BASES]));
+    }
+}

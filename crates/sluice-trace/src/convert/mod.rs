@@ -293,8 +293,8 @@ fn lost(from: &Format, to: &Format, held: Held, options: &Options) -> Vec<Part> 
     let clock = |part| [Part::Instructions, Part::Times].contains(&part);
     let has = |part: Part| match part {
         Part::Fetches => to.parts.contains(&part) && options.fetches,
-        // The instructions of lackey's text are its fetches.
-        Part::Instructions if to.name == lackey::FORMAT.name => options.fetches && held.fetches,
+        // The instructions of lackey's text are its fetches, and it has no other clock.
+        _ if clock(part) && to.name == lackey::FORMAT.name => options.fetches && held.fetches,
         Part::Sizes if from.has_requests() && options.request == RequestForm::Page => false,
         _ if clock(part) => to.parts.iter().any(|part| clock(*part)),
         _ => to.parts.contains(&part),
