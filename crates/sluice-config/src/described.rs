@@ -27,8 +27,8 @@ pub(crate) trait Describe: Sized {
     /// Where those are that come with the program.
     const SHELF: Shelf;
 
-    /// Every parameter at its default.
-    fn blank() -> Self;
+    /// Makes one with every parameter at its default.
+    const BLANK: fn() -> Self;
 
     /// The parameter of a key.
     fn param(key: &str) -> Option<&'static Param>;
@@ -72,7 +72,7 @@ impl<T: Describe> Described<T> {
                 Described::read(base.toml, base.name)?
             }
             None => Described {
-                given: T::blank(),
+                given: (T::BLANK)(),
                 sources: BTreeMap::new(),
                 has_base: false,
                 keys: BTreeSet::new(),

@@ -37,9 +37,7 @@ impl Describe for FabricSpec {
         unknown: |name, fabrics| Error::UnknownFabric { name, fabrics },
     };
 
-    fn blank() -> FabricSpec {
-        FabricSpec::default()
-    }
+    const BLANK: fn() -> FabricSpec = FabricSpec::default;
 
     fn param(key: &str) -> Option<&'static Param> {
         FABRIC_PARAMS.iter().find(|param| param.key == key)

@@ -16,9 +16,7 @@ impl Describe for RawConfig {
         unknown: |name, presets| Error::UnknownDevice { name, presets },
     };
 
-    fn blank() -> RawConfig {
-        DeviceConfig::builder()
-    }
+    const BLANK: fn() -> RawConfig = DeviceConfig::builder;
 
     fn param(key: &str) -> Option<&'static Param> {
         PARAMS.iter().find(|param| param.key == key)

@@ -139,9 +139,7 @@ impl Describe for System {
         unknown: |name, systems| Error::UnknownSystem { name, systems },
     };
 
-    fn blank() -> System {
-        System::default()
-    }
+    const BLANK: fn() -> System = System::default;
 
     fn param(key: &str) -> Option<&'static Param> {
         System::params().find(|param| param.key == key)
