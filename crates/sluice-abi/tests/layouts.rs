@@ -46,7 +46,7 @@ fn one_page_in_two_to_the_power_is_watched() {
     assert!(is_watched(zero, 63) && !is_watched(zero, 64) && !is_watched(zero, 65));
 }
 
-/// A byte for each page behind the statistics, then four for each 64 of them, in all a power of two.
+/// A byte for each page behind the statistics, then four for each 64 of them: a power of two.
 #[test]
 fn the_map_and_the_heat_lie_behind_the_statistics() {
     assert_eq!(MAP_AT % 4096, 0);

@@ -147,131 +147,133 @@ fn a_list_replaces_that_of_the_base() {
     assert!(!base.requesters.is_empty());
 }
 
+/// What stands in the file, what stands there instead, and what the message says then; nothing
+/// where it is no mistake.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    ("name = \"plain\"\n", "", "`name`: expected it to be there"),
+    (
+        "name = \"plain\"\n",
+        "name = \"plain\"\nsystem = \"none\"\n",
+        "unknown system `none`",
+    ),
+    (
+        "workload = \"bfs\"\n",
+        "",
+        "`workload`: expected it to be there",
+    ),
+    (
+        "scale = 64",
+        "scale = 0",
+        "`0`: expected a number from 1 to 65536",
+    ),
+    (
+        "scale = 64",
+        "scale = 65537",
+        "`65537`: expected a number from 1 to 65536",
+    ),
+    (
+        "scale = 64",
+        "scale = \"x\"",
+        "`x`: expected a number from 1 to 65536",
+    ),
+    ("threads = 3", "threads = 0", "bad value for `cpu.threads`"),
+    (
+        "depth = 3\n",
+        "scale = 3\n",
+        "`3`: expected no such key; only requesters have hosts",
+    ),
+    (
+        "library = \"memory.so\"\n",
+        "system = \"base-cssd\"\n",
+        "only requesters have hosts",
+    ),
+    (
+        "depth = 3\n",
+        "cpu = { threads = 3 }\n",
+        "expected no table but `link`",
+    ),
+    (
+        "name = \"sw\"\n",
+        "name = \"sw\"\ncpu = { threads = 3 }\n",
+        "no table but `link`",
+    ),
+    (
+        "name = \"sw\"\n",
+        "name = \"sw\"\nlink = {}\n",
+        "a switch's links are [[links]]",
+    ),
+    (
+        "link = { bandwidth = 8000, latency = \"5ns\" }",
+        "link = 3",
+        "`3`: expected a table, such as { bandwidth = 16000 }",
+    ),
+    (
+        "bandwidth = 8000",
+        "wide = 8000",
+        "requester group `plain`: unknown key `link.wide`",
+    ),
+    (
+        "bandwidth = 16000",
+        "wide = 16000",
+        "link plain-sw:7: unknown key `link.wide`",
+    ),
+    (
+        "[\"plain\", \"sw:7\"]",
+        "[\"a\", \"b\", \"c\"]",
+        "`ends`: expected two names",
+    ),
+    (
+        "ends = [\"plain\", \"sw:7\"]\n",
+        "",
+        "`ends`: expected it to be there",
+    ),
+    (
+        "capacity = \"64MiB\"",
+        "capacity = \"x\"",
+        "bad value for `cache.capacity`",
+    ),
+    (
+        "base = \"1GiB\"",
+        "base = \"low\"",
+        "`low`: expected a size, such as 0 or \"1GiB\"",
+    ),
+    (
+        "base = \"1GiB\"",
+        "bass = \"1GiB\"",
+        "`bass`: expected no such key in this table",
+    ),
+    (
+        "hosts = [\"plain\", \"host\"]",
+        "host = 1",
+        "`host`: expected no such key in this table",
+    ),
+    (
+        "targets = \"ssd.1\"\n",
+        "",
+        "`targets`: expected it to be there",
+    ),
+    (
+        "via = [",
+        "way = [",
+        "`way`: expected no such key in this table",
+    ),
+    ("to = \"ssd\"\n", "", "`to`: expected it to be there"),
+    (
+        "upstream = \"plain\"",
+        "up = \"plain\"",
+        "`up`: expected no such key in this table",
+    ),
+    (
+        "vppbs = [\"ssd\"]\n",
+        "",
+        "`vppbs`: expected it to be there",
+    ),
+    ("[[switches]]\nname = \"sw\"\n", "", ""),
+];
+
 #[test]
 fn mistakes_of_every_table_are_named() {
-    let requester = "name = \"plain\"\n";
-    let cases: &[(&str, &str, &str)] = &[
-        (requester, "", "`name`: expected it to be there"),
-        (
-            requester,
-            "name = \"plain\"\nsystem = \"none\"\n",
-            "unknown system `none`",
-        ),
-        (
-            "workload = \"bfs\"\n",
-            "",
-            "`workload`: expected it to be there",
-        ),
-        (
-            "scale = 64",
-            "scale = 0",
-            "`0`: expected a number from 1 to 65536",
-        ),
-        (
-            "scale = 64",
-            "scale = 65537",
-            "`65537`: expected a number from 1 to 65536",
-        ),
-        (
-            "scale = 64",
-            "scale = \"x\"",
-            "`x`: expected a number from 1 to 65536",
-        ),
-        ("threads = 3", "threads = 0", "bad value for `cpu.threads`"),
-        (
-            "depth = 3\n",
-            "scale = 3\n",
-            "`3`: expected no such key; only requesters have hosts",
-        ),
-        (
-            "library = \"memory.so\"\n",
-            "system = \"base-cssd\"\n",
-            "only requesters have hosts",
-        ),
-        (
-            "depth = 3\n",
-            "cpu = { threads = 3 }\n",
-            "expected no table but `link`",
-        ),
-        (
-            "name = \"sw\"\n",
-            "name = \"sw\"\ncpu = { threads = 3 }\n",
-            "no table but `link`",
-        ),
-        (
-            "name = \"sw\"\n",
-            "name = \"sw\"\nlink = {}\n",
-            "a switch's links are [[links]]",
-        ),
-        (
-            "link = { bandwidth = 8000, latency = \"5ns\" }",
-            "link = 3",
-            "`3`: expected a table, such as { bandwidth = 16000 }",
-        ),
-        (
-            "bandwidth = 8000",
-            "wide = 8000",
-            "requester group `plain`: unknown key `link.wide`",
-        ),
-        (
-            "bandwidth = 16000",
-            "wide = 16000",
-            "link plain-sw:7: unknown key `link.wide`",
-        ),
-        (
-            "[\"plain\", \"sw:7\"]",
-            "[\"a\", \"b\", \"c\"]",
-            "`ends`: expected two names",
-        ),
-        (
-            "ends = [\"plain\", \"sw:7\"]\n",
-            "",
-            "`ends`: expected it to be there",
-        ),
-        (
-            "capacity = \"64MiB\"",
-            "capacity = \"x\"",
-            "bad value for `cache.capacity`",
-        ),
-        (
-            "base = \"1GiB\"",
-            "base = \"low\"",
-            "`low`: expected a size, such as 0 or \"1GiB\"",
-        ),
-        (
-            "base = \"1GiB\"",
-            "bass = \"1GiB\"",
-            "`bass`: expected no such key in this table",
-        ),
-        (
-            "hosts = [\"plain\", \"host\"]",
-            "host = 1",
-            "`host`: expected no such key in this table",
-        ),
-        (
-            "targets = \"ssd.1\"\n",
-            "",
-            "`targets`: expected it to be there",
-        ),
-        (
-            "via = [",
-            "way = [",
-            "`way`: expected no such key in this table",
-        ),
-        ("to = \"ssd\"\n", "", "`to`: expected it to be there"),
-        (
-            "upstream = \"plain\"",
-            "up = \"plain\"",
-            "`up`: expected no such key in this table",
-        ),
-        (
-            "vppbs = [\"ssd\"]\n",
-            "",
-            "`vppbs`: expected it to be there",
-        ),
-        ("[[switches]]\nname = \"sw\"\n", "", ""),
-    ];
-    for (from, to, told) in cases {
+    for (from, to, told) in MISTAKES {
         assert!(ALL.contains(from), "{from}");
         let text = ALL.replacen(from, to, 1);
         match parse_fabric(&text, "all.toml") {

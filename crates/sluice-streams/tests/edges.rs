@@ -13,79 +13,82 @@ fn refusal(text: &str) -> Option<String> {
     parse_spec(text, 1).err().map(|error| error.to_string())
 }
 
+/// What is accepted, what is not any more, and what would be.
+const EDGES: &[(&str, &str, &str)] = &[
+    (
+        "stream:threads=4096",
+        "stream:threads=4097",
+        "a number from 1 to 4096",
+    ),
+    ("uniform:stride=1", "uniform:stride=0", "at least 1 byte"),
+    (
+        "stream:size=64",
+        "stream:size=0",
+        "a positive multiple of the stride, 64B",
+    ),
+    (
+        "stream:size=128",
+        "stream:size=96",
+        "a positive multiple of the stride, 64B",
+    ),
+    (
+        "stream:size=64",
+        "stream:size=63",
+        "a positive multiple of the stride, 64B",
+    ),
+    (
+        "zipf:size=4294967295,stride=1",
+        "zipf:size=4294967296,stride=1",
+        "at most 4294967295 strides",
+    ),
+    (
+        "uniform:size=4294967296,stride=1",
+        "zipf:size=4294967296,stride=1",
+        "strides",
+    ),
+    (
+        "zipf:theta=10",
+        "zipf:theta=10.001",
+        "a number above 0, at most 10",
+    ),
+    (
+        "zipf:theta=0.001",
+        "zipf:theta=0",
+        "a number above 0, at most 10",
+    ),
+    (
+        "zipf:theta=1",
+        "zipf:theta=NaN",
+        "a number above 0, at most 10",
+    ),
+    (
+        "uniform:write=1",
+        "uniform:write=101%",
+        "a share from 0 to 1",
+    ),
+    ("uniform:write=0", "uniform:write=x", "a share from 0 to 1"),
+    ("chase:random=1", "chase:random=2", "0 or 1"),
+    (
+        "chase:random=true,uniform=0",
+        "chase:random=true,uniform=1",
+        "a chase has one order",
+    ),
+    ("chase:random=false,uniform=1", "chase:write=yes", "0 or 1"),
+    (
+        "chase:passes=64",
+        "chase:passes=65",
+        "a number from 1 to 64",
+    ),
+    (
+        "stream:size=8388607TiB,stride=1048576,threads=2",
+        "stream:size=8388608TiB,stride=1048576,threads=2",
+        "less than 16 EiB over all threads",
+    ),
+];
+
 #[test]
 fn each_range_ends_where_its_message_says() {
-    for (good, bad, told) in [
-        (
-            "stream:threads=4096",
-            "stream:threads=4097",
-            "a number from 1 to 4096",
-        ),
-        ("uniform:stride=1", "uniform:stride=0", "at least 1 byte"),
-        (
-            "stream:size=64",
-            "stream:size=0",
-            "a positive multiple of the stride, 64B",
-        ),
-        (
-            "stream:size=128",
-            "stream:size=96",
-            "a positive multiple of the stride, 64B",
-        ),
-        (
-            "stream:size=64",
-            "stream:size=63",
-            "a positive multiple of the stride, 64B",
-        ),
-        (
-            "zipf:size=4294967295,stride=1",
-            "zipf:size=4294967296,stride=1",
-            "at most 4294967295 strides",
-        ),
-        (
-            "uniform:size=4294967296,stride=1",
-            "zipf:size=4294967296,stride=1",
-            "strides",
-        ),
-        (
-            "zipf:theta=10",
-            "zipf:theta=10.001",
-            "a number above 0, at most 10",
-        ),
-        (
-            "zipf:theta=0.001",
-            "zipf:theta=0",
-            "a number above 0, at most 10",
-        ),
-        (
-            "zipf:theta=1",
-            "zipf:theta=NaN",
-            "a number above 0, at most 10",
-        ),
-        (
-            "uniform:write=1",
-            "uniform:write=101%",
-            "a share from 0 to 1",
-        ),
-        ("uniform:write=0", "uniform:write=x", "a share from 0 to 1"),
-        ("chase:random=1", "chase:random=2", "0 or 1"),
-        (
-            "chase:random=true,uniform=0",
-            "chase:random=true,uniform=1",
-            "a chase has one order",
-        ),
-        ("chase:random=false,uniform=1", "chase:write=yes", "0 or 1"),
-        (
-            "chase:passes=64",
-            "chase:passes=65",
-            "a number from 1 to 64",
-        ),
-        (
-            "stream:size=8388607TiB,stride=1048576,threads=2",
-            "stream:size=8388608TiB,stride=1048576,threads=2",
-            "less than 16 EiB over all threads",
-        ),
-    ] {
+    for (good, bad, told) in EDGES {
         assert_eq!(refusal(good), None, "{good}");
         let message = refusal(bad).unwrap_or_else(|| panic!("{bad} was accepted"));
         assert!(message.contains(told), "{bad}: {message}");

@@ -1,7 +1,9 @@
 //! Formats hold what they say: what goes out comes back, but for what the report calls lost.
 
 use proptest::prelude::*;
-use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Part, Report, convert};
+use sluice_trace::convert::{
+    Columns, FORMATS, Format, Input, Options, Output, Part, Report, convert,
+};
 use sluice_trace::{Access, Header, Kind, Reader, Writer};
 use std::io::Write;
 use std::path::Path;
@@ -349,4 +351,33 @@ fn one_cpu_can_be_taken_out_and_several_are_lost() {
         error.ends_with("is not compressed; write to - and pipe it to xz"),
         "{error}"
     );
+}
+
+#[test]
+fn columns_are_names_with_an_address_among_them() {
+    for good in [
+        "address",
+        "-,-,address,-",
+        "time_us, op ,address,size,cpu",
+        &too_many(31),
+    ] {
+        good.parse::<Columns>().unwrap();
+    }
+    for bad in [
+        "",
+        "op",
+        "address,address",
+        "time,time_s,address",
+        "address,sise",
+        &too_many(32),
+    ] {
+        assert!(bad.parse::<Columns>().is_err(), "{bad}");
+    }
+    let told = format!("{:?}", "op,address".parse::<Columns>().unwrap());
+    assert_eq!(told, "[Op, Address]");
+}
+
+/// An address and so many columns that are not wanted.
+fn too_many(others: usize) -> String {
+    format!("address{}", ",-".repeat(others))
 }

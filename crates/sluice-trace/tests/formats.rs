@@ -1,8 +1,9 @@
 //! What each pair of formats loses and says, and what a request of each format becomes.
 
 use proptest::prelude::*;
+use sluice_trace::convert::Part::{Bytes, Cpus, Fetches, Kinds, Registers, Service, Sizes, Times};
 use sluice_trace::convert::{
-    Columns, FORMATS, Format, Input, Options, Output, Part, Report, RequestForm, convert,
+    FORMATS, Format, Input, Options, Output, Part, Report, RequestForm, convert,
 };
 use sluice_trace::{Access, Header, Kind, Reader, Writer};
 use std::path::Path;
@@ -90,85 +91,88 @@ fn full(name: &str) -> Vec<u8> {
     }
 }
 
-/// By hand, from what the formats' pages say that they hold. Fetches are kept.
+/// A format, and of each format what a trace loses on its way there.
+type Row = (&'static str, [(&'static str, &'static [Part]); 6]);
+
+/// By hand, from what the formats' pages say that they hold.
+const ROWS: [Row; 6] = [
+    (
+        "sluice",
+        [
+            ("sluice", &[]),
+            ("champsim", &[Cpus, Sizes]),
+            ("oracle-general", &[Cpus, Kinds, Sizes, Bytes, Fetches]),
+            ("msr-csv", &[Cpus, Fetches]),
+            ("csv", &[Fetches]),
+            ("lackey", &[Cpus]),
+        ],
+    ),
+    (
+        "champsim",
+        [
+            ("sluice", &[Registers]),
+            ("champsim", &[]),
+            ("oracle-general", &[Kinds, Bytes, Fetches, Registers]),
+            ("msr-csv", &[Fetches, Registers]),
+            ("csv", &[Fetches, Registers]),
+            ("lackey", &[Registers]),
+        ],
+    ),
+    (
+        "oracle-general",
+        [
+            ("sluice", &[]),
+            ("champsim", &[]),
+            ("oracle-general", &[]),
+            ("msr-csv", &[]),
+            ("csv", &[]),
+            ("lackey", &[Times]),
+        ],
+    ),
+    (
+        "msr-csv",
+        [
+            ("sluice", &[Service]),
+            ("champsim", &[Sizes, Service]),
+            ("oracle-general", &[Kinds, Sizes, Bytes, Service]),
+            ("msr-csv", &[]),
+            ("csv", &[Service]),
+            ("lackey", &[Times, Service]),
+        ],
+    ),
+    (
+        "csv",
+        [
+            ("sluice", &[]),
+            ("champsim", &[Cpus, Sizes]),
+            ("oracle-general", &[Cpus, Kinds, Sizes, Bytes]),
+            ("msr-csv", &[Cpus]),
+            ("csv", &[]),
+            ("lackey", &[Cpus, Times]),
+        ],
+    ),
+    (
+        "lackey",
+        [
+            ("sluice", &[]),
+            ("champsim", &[Sizes]),
+            ("oracle-general", &[Kinds, Sizes, Bytes, Fetches]),
+            ("msr-csv", &[Fetches]),
+            ("csv", &[Fetches]),
+            ("lackey", &[]),
+        ],
+    ),
+];
+
+/// Fetches are kept.
 #[test]
 fn each_pair_of_formats_says_what_is_lost() {
-    use Part::{Bytes, Cpus, Fetches, Kinds, Registers, Service, Sizes, Times};
-    let none: &[Part] = &[];
-    let rows: [(&str, [(&str, &[Part]); 6]); 6] = [
-        (
-            "sluice",
-            [
-                ("sluice", none),
-                ("champsim", &[Cpus, Sizes]),
-                ("oracle-general", &[Cpus, Kinds, Sizes, Bytes, Fetches]),
-                ("msr-csv", &[Cpus, Fetches]),
-                ("csv", &[Fetches]),
-                ("lackey", &[Cpus]),
-            ],
-        ),
-        (
-            "champsim",
-            [
-                ("sluice", &[Registers]),
-                ("champsim", none),
-                ("oracle-general", &[Kinds, Bytes, Fetches, Registers]),
-                ("msr-csv", &[Fetches, Registers]),
-                ("csv", &[Fetches, Registers]),
-                ("lackey", &[Registers]),
-            ],
-        ),
-        (
-            "oracle-general",
-            [
-                ("sluice", none),
-                ("champsim", none),
-                ("oracle-general", none),
-                ("msr-csv", none),
-                ("csv", none),
-                ("lackey", &[Times]),
-            ],
-        ),
-        (
-            "msr-csv",
-            [
-                ("sluice", &[Service]),
-                ("champsim", &[Sizes, Service]),
-                ("oracle-general", &[Kinds, Sizes, Bytes, Service]),
-                ("msr-csv", none),
-                ("csv", &[Service]),
-                ("lackey", &[Times, Service]),
-            ],
-        ),
-        (
-            "csv",
-            [
-                ("sluice", none),
-                ("champsim", &[Cpus, Sizes]),
-                ("oracle-general", &[Cpus, Kinds, Sizes, Bytes]),
-                ("msr-csv", &[Cpus]),
-                ("csv", none),
-                ("lackey", &[Cpus, Times]),
-            ],
-        ),
-        (
-            "lackey",
-            [
-                ("sluice", none),
-                ("champsim", &[Sizes]),
-                ("oracle-general", &[Kinds, Sizes, Bytes, Fetches]),
-                ("msr-csv", &[Fetches]),
-                ("csv", &[Fetches]),
-                ("lackey", none),
-            ],
-        ),
-    ];
     let options = Options {
         fetches: true,
         max_fill: 1 << 40,
         ..options()
     };
-    for (from, row) in rows {
+    for (from, row) in ROWS {
         for (to, due) in row {
             let report = converted(from, &full(from), to, &options).1;
             assert_eq!(report.lost, due, "{from} to {to}");
@@ -361,7 +365,8 @@ proptest! {
     ) {
         for (unit, ns) in [("time_s", 1_000_000_000), ("time_ms", 1_000_000), ("time_us", 1_000),
             ("time_ns", 1), ("time", 1)] {
-            let text: String = whole.iter().map(|time| format!("{time}.{part:03},4096\n")).collect();
+            let line = |time: &u64| format!("{time}.{part:03},4096\n");
+            let text: String = whole.iter().map(line).collect();
             let options = Options {
                 columns: format!("{unit},address").parse().ok(),
                 per_second: 2_000_000_000,
@@ -379,63 +384,43 @@ proptest! {
     }
 }
 
-#[test]
-fn columns_are_names_with_an_address_among_them() {
-    for good in [
-        "address",
-        "-,-,address,-",
-        "time_us, op ,address,size,cpu",
-        &too_many(31),
-    ] {
-        good.parse::<Columns>().unwrap();
-    }
-    for bad in [
-        "",
-        "op",
-        "address,address",
-        "time,time_s,address",
-        "address,sise",
-        &too_many(32),
-    ] {
-        assert!(bad.parse::<Columns>().is_err(), "{bad}");
-    }
-    let told = format!("{:?}", "op,address".parse::<Columns>().unwrap());
-    assert_eq!(told, "[Op, Address]");
+/// A request: time, object, size, and that it is never requested again.
+fn record(time: u32, id: u64, size: u32) -> Vec<u8> {
+    let mut bytes = time.to_le_bytes().to_vec();
+    bytes.extend(id.to_le_bytes());
+    bytes.extend(size.to_le_bytes());
+    bytes.extend((-1i64).to_le_bytes());
+    bytes
 }
 
-/// An address and so many columns that are not wanted.
-fn too_many(others: usize) -> String {
-    format!("address{}", ",-".repeat(others))
+/// Four requests, of which one is for nothing and one is larger than an object.
+fn requests() -> [Vec<u8>; 4] {
+    [
+        record(5, 7, 100),
+        record(6, 3, 8192),
+        record(6, 7, 0),
+        record(8, 7, 8193),
+    ]
+}
+
+fn objects() -> Options {
+    Options {
+        object: 8192,
+        ..options()
+    }
+}
+
+/// The accesses that requests become, each with its instructions, and the notes.
+fn read(records: &[Vec<u8>], options: &Options) -> (Vec<(u64, u64, u16)>, Vec<String>) {
+    let (bytes, report) = converted("oracle-general", &records.concat(), "sluice", options);
+    let of = |access: &Access| (access.instructions, access.address, access.size);
+    (accesses(&bytes).iter().map(of).collect(), report.notes)
 }
 
 /// Requests of libCacheSim's, by hand: time, object, size and the next request.
 #[test]
 fn a_cache_trace_says_what_became_of_its_objects() {
-    let record = |time: u32, id: u64, size: u32| {
-        let mut bytes = time.to_le_bytes().to_vec();
-        bytes.extend(id.to_le_bytes());
-        bytes.extend(size.to_le_bytes());
-        bytes.extend((-1i64).to_le_bytes());
-        bytes
-    };
-    let base = Options {
-        object: 8192,
-        ..options()
-    };
-    let read = |records: &[Vec<u8>], options: &Options| {
-        let (bytes, report) = converted("oracle-general", &records.concat(), "sluice", options);
-        let of = |access: &Access| (access.instructions, access.address, access.size);
-        (
-            accesses(&bytes).iter().map(of).collect::<Vec<_>>(),
-            report.notes,
-        )
-    };
-    let all = [
-        record(5, 7, 100),
-        record(6, 3, 8192),
-        record(6, 7, 0),
-        record(8, 7, 8193),
-    ];
+    let (all, base) = (requests(), objects());
     let (found, notes) = read(&all, &base);
     let second = 1_000_000_000;
     let due = [
@@ -457,6 +442,12 @@ fn a_cache_trace_says_what_became_of_its_objects() {
         !notes.iter().any(|note| note.contains("0 requests")),
         "{notes:?}"
     );
+}
+
+#[test]
+fn objects_can_be_numbered_and_larger_than_an_access() {
+    let (all, base) = (requests(), objects());
+    let second = 1_000_000_000;
     // Numbered, the first object is at 0. A page of a request is its first line alone.
     let numbered = Options {
         number_objects: true,

@@ -244,4 +244,21 @@ mod tests {
         }
         assert_eq!(told(0.5, Some(1.0)).len(), 2);
     }
+
+    /// Each bit of each rank, and the order.
+    #[test]
+    fn a_checksum_is_of_every_bit_in_order() {
+        let (_, _, mut ranks) = rig(1);
+        let mut seen = std::collections::BTreeSet::from([ranks.checksum()]);
+        for bit in 0..64 {
+            for vertex in [0, 100, VERTICES - 1] {
+                let right = ranks.ranks[vertex];
+                ranks.ranks[vertex] = f64::from_bits(right.to_bits() ^ 1 << bit);
+                assert!(seen.insert(ranks.checksum()), "bit {bit} of {vertex}");
+                ranks.ranks[vertex] = right;
+            }
+        }
+        ranks.ranks.reverse();
+        assert!(seen.insert(ranks.checksum()));
+    }
 }

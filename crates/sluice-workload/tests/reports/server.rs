@@ -1,4 +1,4 @@
-//! A server of strings, in the test itself: what it answers is known, and what it was asked is seen.
+//! A server of strings, in the test itself: it shows what it was asked.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

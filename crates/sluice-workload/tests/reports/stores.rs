@@ -41,7 +41,8 @@ pub fn count(report: &Value, kind: &str) -> u64 {
 
 fn kv(mix: &str, distribution: &str, flags: &str, threads: u64, sweep: bool) -> Run {
     let run = run(&format!(
-        "kv --mix {mix} --records 3000 --ops 1001 --value-size 40 --seed 2 --threads {threads} {flags}"
+        "kv --mix {mix} --records 3000 --ops 1001 --value-size 40 --seed 2 --threads {threads} \
+         {flags}"
     ));
     let params = json!({
         "mix": mix, "distribution": distribution, "records": 3000, "ops": 1001, "value_bytes": 40,
