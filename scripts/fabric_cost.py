@@ -7,6 +7,7 @@ which are the making of the fabric. `make bench-fabric-cost` writes docs/fabric-
 
 import argparse
 import csv
+import io
 import json
 import resource
 import subprocess
@@ -19,7 +20,7 @@ matplotlib.rcParams |= {"svg.hashsalt": "sluice", "svg.fonttype": "none"}
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter  # noqa: E402
 
-from sluice.report.svg import numbers  # noqa: E402
+from sluice.report.svg import for_both_schemes, numbers  # noqa: E402
 
 ROUNDS = 3
 
@@ -83,7 +84,9 @@ def draw(rows: list[tuple[str, int, int, float]], path: Path) -> None:
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
     axes[0].set(ylabel="time of an event, ns", ylim=(0, None))
-    figure.savefig(path, metadata={"Date": None})
+    out = io.StringIO()
+    figure.savefig(out, metadata={"Date": None})
+    path.write_text(for_both_schemes(out.getvalue()), encoding="utf-8")
 
 
 def main() -> None:

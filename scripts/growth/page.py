@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import platform
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from series import Series
 
 from sluice.report import units
+from sluice.report.svg import for_both_schemes
 from sluice.reproduce.draw import log_scale
 
 HEAD = """# How cost grows with the work
@@ -188,7 +190,9 @@ def draw(measured: list[Measured], path: Path) -> None:
         grid[-1].legend(entries, names, loc="center", frameon=False, fontsize=9)
         figure.supxlabel("work, as a multiple of the first point's", fontsize=10)
         figure.supylabel("cost, as a multiple of the first point's", fontsize=10)
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    path.write_text(for_both_schemes(out.getvalue()), encoding="utf-8")
 
 
 def panel(axes: Axes, one: Measured) -> None:

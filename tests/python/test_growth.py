@@ -8,6 +8,7 @@ scripts/growth/kept.py keeps the points.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,20 @@ def test_a_row_of_small_size(tmp_path: Path) -> None:
             if line.startswith("| nodes, fully connected | 4 | 64 nodes |")]
     assert len(rows) == 1
     assert (tmp_path / "growth.svg").read_text().count("nodes, fully connected") >= 1
+    follows_the_scheme(tmp_path / "growth.svg")
+
+
+def follows_the_scheme(picture: Path) -> None:
+    """All of it, or white paper stays in the dark."""
+    text = picture.read_text()
+    assert text.count("prefers-color-scheme: dark") == 1, picture
+    drawn = re.sub(r"<style>.*?</style>", "", text, count=1, flags=re.DOTALL)
+    assert "var(--paper)" in drawn and "#ffffff" not in drawn and "#000000" not in drawn, picture
+
+
+@pytest.mark.parametrize("name", ["growth", "fabric-cost", "pictures/tutorial-misses"])
+def test_pictures_of_pages_follow_the_scheme(name: str) -> None:
+    follows_the_scheme(SCRIPT.parents[1] / "docs" / f"{name}.svg")
 
 
 def test_an_unknown_series_is_refused() -> None:

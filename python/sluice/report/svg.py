@@ -69,6 +69,20 @@ class Shape:
 SHAPES = (Shape("wide", 600, 350), Shape("narrow", 350, 300))
 
 
+# What the pictures of pages are drawn in, by the names of their variables.
+_NAMES = {"#ffffff": "paper", "#000000": "ink", "#1c2330": "ink", "#808080": "muted",
+          "#5c6675": "muted", "#b0b0b0": "rule", "#1f77b4": "c0", "#d95f02": "c1"}
+_SCHEMES = """
+:root { --paper: #fff; --ink: #1c2330; --muted: #5c6675; --rule: #a8b0bb;
+  --c0: #1f77b4; --c1: #c25400; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #12161d; --ink: #e7ebf1; --muted: #9aa6b6; --rule: #55606f;
+    --c0: #4aa8e8; --c1: #ff8a3c; }
+}
+text { fill: var(--ink); }
+"""
+
+
 def draw(chart: Chart, shape: Shape) -> str:
     """One ``<svg>`` element without ids that another figure on the page could share."""
     def paint(figure: Figure) -> None:
@@ -192,6 +206,14 @@ def numbers(axis: Axis) -> None:
     """Numbers along an axis without an exponent, however large."""
     axis.set_major_formatter(FuncFormatter(
         lambda value, _: units.on_axis(value, max(map(abs, axis.get_view_interval())))))
+
+
+def for_both_schemes(document: str) -> str:
+    """A picture of its own file whose colours follow the reader's scheme, light or dark."""
+    for colour_, name in _NAMES.items():
+        document = document.replace(colour_, f"var(--{name})")
+    head, _, rest = document.partition("<defs>")
+    return f"{head}<style>{_SCHEMES}</style>\n <defs>{rest}"
 
 
 def _marks(axes: Axes, chart: Chart) -> None:
