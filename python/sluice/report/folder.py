@@ -329,7 +329,8 @@ def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
             raise ResultError(f"a report draws no result of kind \"{value['kind']}\", only {known}")
         read_as(of, value)
     except ResultError as error:
-        raise RunFolderError(f"{path}: {error}") from error
+        raise RunFolderError(f"{path}: {error}; it is of another version of Sluice, or was changed:"
+                             f" `sluice again {path.parent}` makes one of this version") from error
 
 
 def schema_of(folder: Path) -> str | None:
