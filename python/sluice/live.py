@@ -21,12 +21,14 @@ _PAGE = 4096
 
 def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
         overrides: Mapping[str, object] | None = None, *, trap: str = "event", seed: int = 1,
-        capture: bool = False) -> Result:
+        capture: bool = False, profile: bool | str = False) -> Result:
     """Run a program with its memory on a device, in the device's time, and return its result.
 
     ``overrides`` are values by key, as of :func:`sluice.simulate`. What the program prints goes
     where this process' output goes, or with ``capture`` into ``.output`` and ``.errors`` of the
-    result. Raises :class:`sluice.InputError` for what ``sluice run`` refuses, and
+    result. With ``profile``, ``.profile`` has the misses by allocation and by thread: of
+    allocations of 64 KiB and more, or from a size such as ``"4KiB"`` on. Raises
+    :class:`sluice.InputError` for what ``sluice run`` refuses, and
     :class:`sluice.RunError` with ``status`` and ``result`` for a program that ended
     with another status than 0.
 
@@ -42,6 +44,8 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
     words = [os.fspath(word) for word in command]
     values = (overrides or {}).items()
     sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
+    if profile:
+        sets.append("--profile" if profile is True else f"--profile={profile}")
     with tempfile.TemporaryDirectory(prefix="sluice-run-") as folder:
         out = Path(folder) / "out"
         start = [str(program.find(None)), "run", "--device", device, *sets, "--seed", str(seed),

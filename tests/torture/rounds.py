@@ -124,6 +124,8 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
     words = [tools.sluice, "run", "--trap", chosen.trap, "--control", "on"]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
+    if chosen.seed % 3 == 0:
+        words.append("--profile=4KiB")
     if chosen.place == "dax":
         words += ["--place", f"dax:{file}"]
     if chosen.place == "shared":

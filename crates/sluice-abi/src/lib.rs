@@ -21,6 +21,7 @@ mod others;
 mod policy;
 mod policy_v1;
 mod prefetcher;
+mod profile;
 mod record;
 mod residency;
 mod ring;
@@ -46,6 +47,11 @@ pub use policy_v1::{POLICY_ABI_1, PolicyV1};
 pub use prefetcher::{
     Prefetcher, PrefetcherAccess, PrefetcherPicks, PrefetcherSpace, SLUICE_FIRST_USE,
     SLUICE_LATE_USE, SLUICE_MISS, SLUICE_PREFETCHER_ABI,
+};
+pub use profile::{
+    Missed, Module, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_MODULES, PROFILE_SITES, PROFILE_THREADS,
+    PROFILE_VERSION, ProfileBlock, ProfiledThread, Site, frame, parts_of_frame, profile_bytes,
+    profile_pages_at, read_words, write_words,
 };
 pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};
 pub use residency::{CACHED, HEAT_PAGES, MAP_AT, MAPPED, PINNED, heat_at, heat_len, view_bytes};

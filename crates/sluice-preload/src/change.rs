@@ -13,7 +13,7 @@ use crate::heap::{
 use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
 use crate::wanted::READ_WRITE;
-use crate::{moved, shared, wishes};
+use crate::{moved, profile, shared, wishes};
 use libc::{c_int, c_void, size_t};
 use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
 use sluice_runtime::{Engine, FileKind, OnDevice};
@@ -161,7 +161,8 @@ pub unsafe extern "C" fn mremap(
     match mapped(engine, addr as usize, old) {
         Some(Ok(part)) => {
             let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
-            return pointer(remap_in_arena(engine, part, new, flags, to));
+            let made = remap_in_arena(engine, part, new, flags, to);
+            return pointer(made.inspect(|addr| profile::allocated(*addr, new)));
         }
         // The kernel's answer to what is not one mapping.
         Some(Err(_)) => return pointer(Err(libc::EFAULT)),

@@ -5,6 +5,7 @@ use crate::device::engine;
 use crate::heap::{give, is_in_use, is_lockable, take};
 use crate::map::pointer;
 use crate::parts::of_arena;
+use crate::profile;
 use libc::{c_int, c_void, size_t};
 
 /// Takes whole pages of zeros. Takes the place of the function of that name in
@@ -17,7 +18,8 @@ pub extern "C" fn sluice_alloc(bytes: size_t) -> *mut c_void {
         Some(_) if bytes == 0 => Err(libc::EINVAL),
         Some(_) => take(bytes)
             .ok_or(libc::ENOMEM)
-            .and_then(|addr| is_lockable(addr, bytes).then_some(addr).ok_or(libc::EAGAIN)),
+            .and_then(|addr| is_lockable(addr, bytes).then_some(addr).ok_or(libc::EAGAIN))
+            .inspect(|addr| profile::allocated(*addr, bytes)),
     };
     match taken {
         Ok(addr) => pointer(Ok(addr)),

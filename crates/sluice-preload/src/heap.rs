@@ -1,6 +1,7 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
 use crate::device::engine;
+use crate::profile;
 use core::ops::Range;
 use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
@@ -63,6 +64,7 @@ pub fn reserve(len: usize) -> Option<usize> {
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
+    profile::freed(addr, len);
     calm(|| {
         // What cannot be opened is not handed out again.
         if empty(engine, addr, len).is_ok() {

@@ -2,7 +2,7 @@
 
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
-use crate::{altstack, fork, malloc, mask, old_signals, system};
+use crate::{altstack, fork, malloc, mask, old_signals, profile, system};
 use sluice_runtime::{Engine, OnDevice, Session, Space, StartError, Trap, with_own_files};
 use std::path::Path;
 
@@ -59,6 +59,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir)?;
     let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
+    let profiled = session.profile;
     let os = |what| move |errno| StartError::System { what, errno };
     if sluice_region::is_valgrind() {
         return Err(StartError::Descriptor(sluice_region::OpenError::Valgrind));
@@ -93,6 +94,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     publish(engine);
+    profile::look_from(profiled);
     if !has_heap || own_allocator {
         return Ok(Heap::Next);
     }

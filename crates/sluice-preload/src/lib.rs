@@ -37,6 +37,7 @@ mod own_uffd;
 mod parts;
 mod persist;
 mod process_advice;
+mod profile;
 mod shared;
 mod spawn;
 mod streams;

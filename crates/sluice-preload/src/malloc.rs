@@ -7,7 +7,7 @@
 
 use crate::device::{Heap, heap};
 use crate::heap::HEAP;
-use crate::{internal, next, system};
+use crate::{internal, next, profile, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, size_t};
@@ -113,7 +113,7 @@ fn source(caller: usize) -> Heap {
 
 unsafe fn allocate(align: usize, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: any size is allowed; `align` is a power of two.
-    unsafe {
+    let made = unsafe {
         match source(caller) {
             Heap::Device if align <= MIN_ALIGN => HEAP.lock().c_malloc(size),
             Heap::Device => HEAP.lock().c_memalign(align, size),
@@ -121,7 +121,9 @@ unsafe fn allocate(align: usize, size: usize, caller: usize) -> *mut u8 {
             Heap::Next => next_memalign(align, size).cast(),
             Heap::Early => Own::allocate(align, size),
         }
-    }
+    };
+    profile::allocated(made as usize, size);
+    made
 }
 
 /// Bytes of a chunk that its owner may use: dlmalloc keeps the chunk's size, with flags in its low
@@ -133,6 +135,14 @@ unsafe fn device_usable(p: *mut u8) -> usize {
     let head = unsafe { p.sub(8).cast::<usize>().read() };
     let overhead = if head & IN_USE == 0 { 16 } else { 8 };
     (head & !FLAGS) - overhead
+}
+
+/// A chunk of the device goes: its pages are no allocation's any more.
+unsafe fn forget(p: *mut u8) {
+    if profile::is_on() {
+        // SAFETY: the pointer came from dlmalloc.
+        profile::freed(p as usize, unsafe { device_usable(p) });
+    }
 }
 
 fn on_device(p: *mut u8) -> bool {
@@ -163,7 +173,10 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
             return Own::free(p.cast());
         }
         match (on_device(p.cast()), heap()) {
-            (true, Heap::Device) => HEAP.lock().c_free(p.cast()),
+            (true, Heap::Device) => {
+                forget(p.cast());
+                HEAP.lock().c_free(p.cast());
+            }
             // In the midst of a fork the heap is locked: better to lose a few bytes.
             (true, _) => {}
             (false, _) => next_free(p),
@@ -184,7 +197,11 @@ unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut 
     // SAFETY: any size is allowed.
     unsafe {
         match source(caller) {
-            Heap::Device => or_no_memory(HEAP.lock().calloc(total, MIN_ALIGN)),
+            Heap::Device => {
+                let made = HEAP.lock().calloc(total, MIN_ALIGN);
+                profile::allocated(made as usize, total);
+                or_no_memory(made)
+            }
             Heap::Next => next_calloc(n, size),
             Heap::Early => or_no_memory(Own::allocate(MIN_ALIGN, total)),
         }
@@ -212,7 +229,16 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
                 free(p);
                 return null_mut();
             }
-            return or_no_memory(HEAP.lock().c_realloc(p.cast(), size));
+            forget(p.cast());
+            let made = HEAP.lock().c_realloc(p.cast(), size);
+            // It may be where it was, and may be what it was. What was copied has missed for no
+            // site: its place was not known before.
+            let (at, has) = match made.is_null() {
+                true => (p.cast(), device_usable(p.cast())),
+                false => (made, size),
+            };
+            profile::allocated(at as usize, has);
+            return or_no_memory(made);
         }
         next_realloc(p, size)
     }

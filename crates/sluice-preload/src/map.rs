@@ -9,7 +9,7 @@ use crate::device::engine;
 use crate::heap::{claim, close, empty, is_lockable, reserve, take};
 use crate::parts::{Part, of_arena};
 use crate::wanted::{READ_WRITE, Wanted};
-use crate::{files, wishes};
+use crate::{files, profile, wishes};
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_munmap};
@@ -33,7 +33,8 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     if wanted.is_heap(engine) && wanted.prot == READ_WRITE {
         let addr = take(wanted.len).ok_or(libc::ENOMEM)?;
         return is_lockable(addr, wanted.len)
-            .then_some(addr)
+            .then(|| profile::allocated(addr, wanted.len))
+            .map(|()| addr)
             .ok_or(libc::EAGAIN);
     }
     if wanted.is_reservation(engine)
@@ -42,7 +43,8 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     {
         wishes::passed_over(wanted.addr, addr, wanted.len.next_multiple_of(PAGE));
         return is_lockable(addr, wanted.len)
-            .then_some(addr)
+            .then(|| profile::allocated(addr, wanted.len))
+            .map(|()| addr)
             .ok_or(libc::EAGAIN);
     }
     if wanted.is_fixed()

@@ -15,6 +15,7 @@ mod probe;
 mod process;
 mod sys;
 mod task;
+mod thread_name;
 mod tls;
 mod uffd;
 mod uring;
@@ -45,6 +46,7 @@ pub use process::{is_own_process, is_running, is_stopped, started_at, user_of};
 pub use task::{
     Descriptors, Main, Room, call_on_stack, close_all, end_thread, name_thread, own_nothing,
 };
+pub use thread_name::thread_name;
 pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 pub use uring::{Transfer, Uring};

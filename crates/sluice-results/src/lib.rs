@@ -24,6 +24,7 @@ mod listed;
 mod live;
 mod others;
 mod process;
+mod profile;
 mod program;
 mod regions;
 mod replay;
@@ -68,6 +69,9 @@ pub use others::{LISTED, Others, Rank, fold, has_marks, read_rank, remove_image}
 pub use process::{
     Identity, Latencies, OtherProcesses, Process, ProcessMark, ProcessResult, image_name, image_of,
     read_marks,
+};
+pub use profile::{
+    AllocationSite, CallFrame, MissProfile, ProfiledMisses, ThreadMisses, read_profile,
 };
 pub use program::{Executed, KernelProgram, Program, TraceProgram};
 pub use regions::{Counted, Moments, Region};

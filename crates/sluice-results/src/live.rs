@@ -2,8 +2,13 @@
 
 use crate::counts::{counts, of_process};
 use crate::{
+<<<<<<< HEAD
     Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, NotApplied,
     OtherProcesses, ProcessResult, Region, Schema, Settings,
+=======
+    Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, MissProfile,
+    NotApplied, ProcessResult, Region, Schema, Settings,
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,9 +98,16 @@ pub struct LiveRun {
     /// Every process and every program image that has a line of its own, in order of start: the
     /// program itself, and of the others the 256 with the most traps.
     pub processes: Vec<ProcessResult>,
+<<<<<<< HEAD
     /// The others together. `null` if each has a line.
     #[serde(default)]
     pub other_processes: Option<OtherProcesses>,
+=======
+    /// Which allocations and which threads the misses of the whole run belong to. Only with
+    /// `--profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<MissProfile>,
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
     /// The guest's machine. Only of `sluice vm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm: Option<Machine>,

@@ -11,6 +11,7 @@ use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
+use crate::profile::Profile;
 use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Store, Trap};
 use crate::shared::SharedBacking;
@@ -72,6 +73,9 @@ impl Engine {
         let device = device.expect("only a threshold that fits any device was changed");
         let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
+        if session.profile > 0 {
+            crate::loaded::prepare();
+        }
         let device = Box::new(device);
         let open = || Engine::open(session, device, library).map(Box::new);
         // Device and engine are too large to be handed over by value.
@@ -109,7 +113,9 @@ impl Engine {
             started_ns,
             forked: false,
         };
-        let (live, ring) = files::create(&session, identity)?;
+        let made = files::create(&session, identity)?;
+        let (live, ring) = (made.live, made.ring);
+        let profile = made.profile.map(|map| Profile::new(map, pages));
         let recorder = files::create_record(&session)?;
         let events = UnsafeCell::new(uffd.events());
         let threads = sluice_region::ThreadCount::open(library, thread::running() as u64);
@@ -136,6 +142,7 @@ impl Engine {
                 live,
                 ring,
                 recorder,
+                profile,
                 inherited: Stats::default(),
                 waiting: 0,
                 arrived_ns: 0,
@@ -248,8 +255,8 @@ impl Engine {
         if core.device.asks_who() {
             core.device.by(Some(thread().into()));
         }
-        let thread = (!core.host.alone).then(thread);
-        core.host.progress.trapped(lpn, thread, seen_ns);
+        let of_crowd = (!core.host.alone).then(&thread);
+        core.host.progress.trapped(lpn, of_crowd, seen_ns);
         core.sweep_orphans(self.device_time(access_ns));
         core.sample(access_ns);
         let state = core.host.state[lpn as usize];
@@ -267,6 +274,7 @@ impl Engine {
             exit_ns: self.exit_ns(),
             trap: self.session.trap,
             on_long_delay: self.session.settings.params.on_long_delay,
+            profiled: core.profile.is_some().then(thread),
         };
         core.request(&access)
     }
@@ -311,7 +319,7 @@ impl Engine {
     ///
     /// `acting_ns` is the time now. False while another thread forks: try again.
     pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
-        let Some(mut core) = self.enter(thread) else {
+        let Some(mut core) = self.enter(&thread) else {
             return false;
         };
         if self.calibration.owns(wait.addr) {
@@ -319,16 +327,16 @@ impl Engine {
                 .answer(&core.host.uffd, acting_ns, self.session.trap);
             return true;
         }
-        self.fill_in(&mut core, wait, acting_ns);
+        self.fill_in(&mut core, wait, acting_ns, thread);
         true
     }
 
-    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
+    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) {
         core.waiting -= 1;
         let lpn = wait.lpn;
         let is_settled = core.host.settle(lpn, wait.addr, wait.is_there);
         let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
-        self.count_latency(core, wait, acted_ns);
+        self.count_latency(core, wait, acted_ns, thread);
         if !is_settled {
             // Its thread faults again and is served again.
             self.wake(core, wait.addr);
@@ -374,11 +382,16 @@ impl Engine {
         }
     }
 
-    fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64) {
+    fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64, thread: impl Fn() -> u32) {
         let end_ns = acted_ns + self.exit_ns();
         let achieved_ns = end_ns.saturating_sub(wait.access_ns);
         core.live
             .count_wait(wait.modelled_ns, achieved_ns, wait.is_miss);
+        if wait.is_miss
+            && let Some(profile) = &core.profile
+        {
+            profile.waited(wait.lpn, thread(), achieved_ns);
+        }
     }
 
     /// Statistics, for single stores without the lock.

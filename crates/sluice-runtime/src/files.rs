@@ -10,7 +10,11 @@ use crate::stats::{Identity, Live};
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::Relaxed;
 use sluice_abi::{
+<<<<<<< HEAD
     GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, StatsBlock, VIEW_LINK, view_bytes,
+=======
+    GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, VIEW_LINK, profile_bytes, view_bytes,
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
 };
 use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
 use std::fs::File;
@@ -36,6 +40,32 @@ const SERVER: &[u8] = b"[shared memory]\0";
 /// How the name of a guest's ring ends.
 const GUEST: &str = "guest-ring";
 
+<<<<<<< HEAD
+=======
+/// What the files of a process say of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// Pages of the device.
+    pub pages: u64,
+    /// Address of the first; 0 for none.
+    pub heap_at: usize,
+    /// When its device was started, ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// Whether it came from a fork.
+    pub forked: bool,
+}
+
+/// What a process has in files of its own.
+pub struct Made {
+    /// Its statistics.
+    pub live: Live,
+    /// Its control rings, if the session wants them.
+    pub ring: Option<ControlRing>,
+    /// A profile, if the session wants one.
+    pub profile: Option<Mapping>,
+}
+
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
 /// Makes the file with the statistics and the residency map of the device for shared memory.
 pub fn create_for_server(
     session: &Session,
@@ -60,9 +90,9 @@ pub fn create_for_server(
 }
 
 /// Makes the file of this process with its statistics and residency map, and beside it its command
-/// line and, if the session wants them, its control rings. Before that it locks the session, so
-/// that nobody removes it while this process runs.
-pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRing>), StartError> {
+/// line and, if the session wants them, its control rings and a profile. Before that it locks the
+/// session, so that nobody removes it while this process runs.
+pub fn create(session: &Session, of: Identity) -> Result<Made, StartError> {
     session.hold.take(&session.dir)?;
     let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
@@ -75,15 +105,33 @@ pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRi
         true => Some(create_rings(session, &path)?),
         false => None,
     };
+<<<<<<< HEAD
     let follows = !of.forked && follows(session);
     let live = Live::new(map, of, follows);
+=======
+    let profile = match session.profile {
+        0 => None,
+        _ => Some(create_profile(&path.with_extension("profile"), of.pages)?),
+    };
+    let live = Live::new(map, of.pages, of.heap_at, of.started_ns, of.forked);
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
     if !of.forked {
         // Known names for the session's first process; its others find these taken.
         let link = |to: &Path, name| std::os::unix::fs::symlink(to, session.dir.join(name));
         let _ = link(&path, VIEW_LINK);
         let _ = link(&path.with_extension(GUEST), GUEST_RING_LINK);
     }
-    Ok((live, ring))
+    Ok(Made {
+        live,
+        ring,
+        profile,
+    })
+}
+
+/// How much of it will be written is not known: most of it stays sparse.
+fn create_profile(path: &Path, pages: u64) -> Result<Mapping, StartError> {
+    let file = create_private(path).map_err(|e| failed(path, e))?;
+    map_file(path, &file, profile_bytes(pages), &[])
 }
 
 /// The host's ring, and one for a guest if the server looks for what a guest sends.

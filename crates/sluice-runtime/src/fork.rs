@@ -14,11 +14,13 @@ use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::limits::with_own_files;
 use crate::private::keep_from_children;
-use crate::rings::ControlRing;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
+<<<<<<< HEAD
 use crate::stats::{Identity, Live};
+=======
+>>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
 use crate::{root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
@@ -276,12 +278,15 @@ impl Core {
 
     /// Puts new files where the parent's were. Elsewhere they might lie where the program has kept
     /// memory from its children, and expects nothing.
-    fn take_files(&mut self, (live, ring): (Live, Option<ControlRing>)) {
-        let old = core::mem::replace(&mut self.live, live);
+    fn take_files(&mut self, made: files::Made) {
+        let old = core::mem::replace(&mut self.live, made.live);
         self.live.take_place_of(old);
-        let old = core::mem::replace(&mut self.ring, ring);
+        let old = core::mem::replace(&mut self.ring, made.ring);
         if let (Some(ring), Some(old)) = (&mut self.ring, old) {
             ring.take_place_of(old);
+        }
+        if let (Some(profile), Some(map)) = (&mut self.profile, made.profile) {
+            profile.take_over(map, self.host.used.runs());
         }
     }
 

@@ -37,6 +37,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         record: 0,
         sample_ns: 0,
         watch: 0,
+        profile: 0,
         handlers: 1,
         ring: false,
         ring_poll_ns: 0,

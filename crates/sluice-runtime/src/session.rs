@@ -68,6 +68,8 @@ pub struct Session {
     pub sample_ns: u64,
     /// Pages of which every use is to trap, at most; 0 for none.
     pub watch: u64,
+    /// Allocations from this many bytes up are profiled; 0 for none.
+    pub profile: u64,
     /// Handler threads in event mode.
     pub handlers: usize,
     /// Whether processes have a control ring.
@@ -192,6 +194,7 @@ impl Session {
             record: live.record,
             sample_ns: live.sample_ns,
             watch: live.watch,
+            profile: live.profile,
             handlers: live.handlers.max(1),
             ring: live.ring,
             ring_poll_ns: live.ring_poll_ns,
@@ -226,13 +229,14 @@ impl Session {
             "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\n{places}\
              live.store={store}\n\
              live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.watch={}\n\
-             live.handlers={}\nlive.ring={}\n\
+             live.profile={}\nlive.handlers={}\nlive.ring={}\n\
              live.ring_poll_ns={}\n",
             self.seed,
             self.mmap_min,
             self.record,
             self.sample_ns,
             self.watch,
+            self.profile,
             self.handlers,
             u8::from(self.ring),
             self.ring_poll_ns
@@ -308,6 +312,7 @@ struct Parsed {
     record: u64,
     sample_ns: u64,
     watch: u64,
+    profile: u64,
     handlers: usize,
     ring: bool,
     ring_poll_ns: u64,
@@ -344,6 +349,7 @@ impl Parsed {
             ("record", _) => self.record = number()?,
             ("sample_ns", _) => self.sample_ns = number()?,
             ("watch", _) => self.watch = number()?,
+            ("profile", _) => self.profile = number()?,
             ("ring", _) => self.ring = number()? != 0,
             ("ring_poll_ns", _) => self.ring_poll_ns = number()?,
             ("handlers", _) => self.handlers = number()? as usize,
@@ -391,7 +397,7 @@ mod tests {
             let text = session.to_text(&pairs);
             assert_eq!(
                 text.lines().count(),
-                13 + LiveSettings::PARAMS.len(),
+                14 + LiveSettings::PARAMS.len(),
                 "{text}"
             );
             assert!(text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)));

@@ -3,6 +3,7 @@
 use crate::hints::Hints;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
+use crate::profile::Profile;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::sample::Sampler;
@@ -52,6 +53,8 @@ pub(crate) struct Access {
     pub trap: Trap,
     /// What becomes of the CPU while it waits.
     pub on_long_delay: OnLongDelay,
+    /// Whose it is, if that is counted.
+    pub profiled: Option<u32>,
 }
 
 /// A page on its way.
@@ -132,6 +135,7 @@ pub struct Core {
     pub(crate) live: Live,
     pub(crate) ring: Option<ControlRing>,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) profile: Option<Profile>,
     pub(crate) inherited: Stats,
     /// Threads that wait for a page.
     pub(crate) waiting: u32,
@@ -167,6 +171,9 @@ impl Core {
         let flash = completion.served_by == ServedBy::Flash;
         if flash {
             self.host.residency.missed(lpn);
+            if let (Some(profile), Some(thread)) = (&self.profile, access.profiled) {
+                profile.missed(lpn, thread);
+            }
         }
         block.add(
             if flash {

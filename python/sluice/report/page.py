@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from sluice.report import content, svg
+from sluice.report import content, profile, svg
 from sluice.report.charts import Chart, charts
 from sluice.report.folder import Run
 from sluice.report.footnotes import NOTES
@@ -17,8 +17,9 @@ CARD_SETTINGS_MAX = 6
 def render(runs: list[Run], title: str | None = None) -> str:
     """The whole page for ``runs``, in their order. The same runs give the same bytes."""
     changed = content.changed_settings(runs)[:CARD_SETTINGS_MAX]
-    grids = [content.latency_grid(runs), content.program_grid(runs), content.counter_grid(runs),
-             content.setting_grid(runs), content.process_grid(runs)]
+    grids = [content.latency_grid(runs), profile.site_grid(runs), profile.thread_grid(runs),
+             content.program_grid(runs), content.counter_grid(runs), content.setting_grid(runs),
+             content.process_grid(runs)]
     return environment().get_template("report/page.html").render(
         title=title or _title(runs),
         answers=[content.answer(run) for run in runs],

@@ -69,6 +69,17 @@ pub struct RunArgs {
         value_name = "10s|marker:NAME|file:PATH"
     )]
     pub count_after: Option<CountAfter>,
+    /// Say which allocations and which threads the misses belong to, by allocations of SIZE and
+    /// more
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "SIZE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "64KiB"
+    )]
+    pub profile: Option<sluice_units::Bytes>,
     #[command(flatten)]
     pub in_line: SimulateArgs,
     /// The program and its arguments
@@ -117,6 +128,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         poll: None,
         watch: 0,
         count_after: args.count_after.clone(),
+        profile: args.profile.map_or(0, |from| from.0.max(1)),
         is_emulated: true,
     };
     let ready = live.prepare()?;

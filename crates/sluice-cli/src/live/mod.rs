@@ -7,8 +7,10 @@ mod kin;
 pub mod metrics;
 mod numa;
 pub mod persist;
+mod profile;
 mod shmem;
 mod summary;
+mod symbols;
 mod waiting;
 mod warn;
 
@@ -72,6 +74,8 @@ pub struct Live<'a> {
     pub poll: Option<sluice_units::Ps>,
     /// Pages of which every use is to trap, at most; 0 for none.
     pub watch: u64,
+    /// Allocations from this many bytes up are profiled; 0 for none.
+    pub profile: u64,
     /// What is waited for before anything counts.
     pub count_after: Option<CountAfter>,
     /// Whether there is a device at all, or the same program runs without one to compare with.
@@ -203,6 +207,7 @@ impl<'a> Live<'a> {
             record: self.args.record_traps,
             sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
             watch: self.watch,
+            profile: self.profile,
             handlers: self.args.handlers as usize,
             ring: self.args.control.is_on(self.trap),
             ring_poll_ns: self
@@ -325,6 +330,9 @@ impl Ready<'_> {
             check_entered(exit)?;
         }
         let mut result = run.result();
+        if live.profile > 0 {
+            result.profile = Some(profile::read(self.session.path(), live.profile));
+        }
         let marks = counting.marks(self.session.path(), &run);
         let from = counting.from(&marks);
         let latencies = run.part(&mut result, &from.moments(started_ns, &marks));
@@ -454,6 +462,9 @@ impl Ready<'_> {
             }
             if let Some(others) = summary::of_others(run) {
                 errln!("{others}");
+            }
+            if let Some(profile) = &result.profile {
+                errln!("{}", profile::text_of(profile));
             }
         } else {
             errln!("sluice: no device was emulated; {:.2} s", run.wall_s);

@@ -158,7 +158,7 @@ fn is_ours(name: &str) -> bool {
         Some(
             is_number(pid)
                 && is_number(image)
-                && (["stats", "cmd", "ring", "guest-ring"].contains(&kind)
+                && (["stats", "cmd", "ring", "guest-ring", "profile"].contains(&kind)
                     || kind.strip_prefix("mark").is_some_and(is_number)),
         )
     };

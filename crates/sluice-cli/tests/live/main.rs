@@ -21,6 +21,7 @@ mod outside;
 mod parity;
 mod persist;
 mod prefetch;
+mod profile;
 mod real_programs;
 mod regions;
 mod results;

@@ -53,6 +53,7 @@ pub fn run(
         poll: None,
         watch: args.filter.map_or(args.sample, |_| 0),
         count_after: None,
+        profile: 0,
         is_emulated: true,
     };
     let mut ready = live.prepare()?;

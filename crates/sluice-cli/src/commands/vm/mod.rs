@@ -137,6 +137,7 @@ impl<'a> Vm<'a> {
             poll: Some(machine::RING_POLL),
             watch: 0,
             count_after: None,
+            profile: 0,
             is_emulated: !args.baseline,
         };
         Ok(Vm {

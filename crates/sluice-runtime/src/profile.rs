@@ -1,0 +1,305 @@
+//! Which allocations and which threads the misses belong to (`--profile`).
+//!
+//! The library in the program says which pages an allocation has, and by which calls it was made.
+//! A miss counts for the allocation of its page and for its thread. All of it is in a file of the
+//! session, so that it is there however the program ends.
+
+use crate::calm::calm;
+use crate::engine::Engine;
+use crate::loaded::{Loaded, path_of};
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::*};
+use sluice_abi::{
+    Missed, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_SITES, PROFILE_VERSION, ProfileBlock, frame,
+    profile_pages_at, write_words,
+};
+use sluice_region::{Mapping, PAGE, thread_name};
+use sluice_units::Fnv;
+use std::ops::Range;
+
+/// A hash table of stacks has so many places: twice the sites.
+const PLACES: usize = PROFILE_SITES * 2;
+/// Calls that are looked at: those of this library itself are left out.
+const CALLS: usize = PROFILE_FRAMES + 6;
+/// The site of pages that belong to no allocation that is looked at.
+const NO_SITE: u16 = 0;
+
+/// Where the calls of a stack return to, the innermost first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calls {
+    addresses: [usize; CALLS],
+    depth: usize,
+}
+
+impl Calls {
+    /// Adds the next call outwards. Says whether there is room for more.
+    pub fn push(&mut self, address: usize) -> bool {
+        if let Some(place) = self.addresses.get_mut(self.depth) {
+            *place = address;
+            self.depth += 1;
+        }
+        self.depth < CALLS
+    }
+
+    fn known(&self) -> &[usize] {
+        &self.addresses[..self.depth]
+    }
+
+    /// Never 0.
+    fn hash(&self) -> u64 {
+        let mut hash = Fnv::default();
+        self.known().iter().for_each(|at| hash.word(*at as u64));
+        hash.value().max(1)
+    }
+}
+
+/// The profile of this process.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    map: Mapping,
+    pages: u64,
+    /// Hashes of stacks, and their sites: a table of open addresses.
+    known: Box<[(u64, u16); PLACES]>,
+    /// What the loader has given to modules, by their numbers.
+    loaded: Vec<usize>,
+}
+
+impl Profile {
+    /// A profile over a mapping of [`sluice_abi::profile_bytes`].
+    pub fn new(map: Mapping, pages: u64) -> Profile {
+        let profile = Profile {
+            map,
+            pages,
+            known: vec![(0, 0); PLACES].try_into().expect("as many"),
+            loaded: Vec::with_capacity(sluice_abi::PROFILE_MODULES),
+        };
+        let block = profile.block();
+        block.pages.store(pages, Relaxed);
+        block.version.store(PROFILE_VERSION, Relaxed);
+        block.sites.store(1, Relaxed);
+        block.modules.store(1, Relaxed);
+        block.magic.store(PROFILE_MAGIC, Release);
+        profile
+    }
+
+    fn block(&self) -> &ProfileBlock {
+        // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
+        unsafe { &*(self.map.addr() as *const ProfileBlock) }
+    }
+
+    /// The sites of all pages.
+    fn page_sites(&self) -> &[AtomicU16] {
+        let first = (self.map.addr() + profile_pages_at()) as *const AtomicU16;
+        // SAFETY: the mapping has one for each page behind the block.
+        unsafe { core::slice::from_raw_parts(first, self.pages as usize) }
+    }
+
+    /// Counts a miss of a thread on a page. On the path of a fault.
+    pub fn missed(&self, lpn: u64, thread: u32) {
+        self.count(lpn, thread, |missed| add(&missed.misses, 1));
+    }
+
+    /// Counts the time that a thread waited for a page. On the path of a fault.
+    pub fn waited(&self, lpn: u64, thread: u32, ns: u64) {
+        self.count(lpn, thread, |missed| add(&missed.waited_ns, ns));
+    }
+
+    fn count(&self, lpn: u64, thread: u32, count: impl Fn(&Missed)) {
+        let block = self.block();
+        let site = self.page_sites().get(lpn as usize);
+        let site = site.map_or(NO_SITE, |site| site.load(Relaxed));
+        // Others can write to the file: a number that is no site is none.
+        let site = block.site.get(usize::from(site)).unwrap_or(&block.site[0]);
+        count(&site.missed);
+        let of_thread = |place: &&sluice_abi::ProfiledThread| {
+            let id = place.id.load(Relaxed);
+            id == 0 || id == u64::from(thread)
+        };
+        let Some(place) = block.thread.iter().find(of_thread) else {
+            return count(&block.others);
+        };
+        place.id.store(thread.into(), Relaxed);
+        count(&place.missed);
+        // A thread gets its name after its start, from itself or from another.
+        if place.missed.misses.load(Relaxed).is_power_of_two()
+            && let Some(name) = thread_name(thread)
+        {
+            write_words(&place.name, &name);
+        }
+    }
+
+    /// The site of a stack, if it is known.
+    fn site_of(&self, calls: &Calls) -> Option<u16> {
+        let (hash, place) = self.place_of(calls);
+        (self.known[place].0 == hash).then(|| self.known[place].1)
+    }
+
+    /// The hash of a stack, and its place in the table: one that has it, or an empty one.
+    fn place_of(&self, calls: &Calls) -> (u64, usize) {
+        let hash = calls.hash();
+        let mut place = hash as usize % PLACES;
+        while self.known[place].0 != 0 && self.known[place].0 != hash {
+            place = (place + 1) % PLACES;
+        }
+        (hash, place)
+    }
+
+    /// Makes a site of a stack; `None` if there are as many as can be.
+    fn add_site(&mut self, calls: &Calls, loaded: &[Loaded; CALLS]) -> Option<u16> {
+        let number = self.block().sites.load(Relaxed);
+        if number >= PROFILE_SITES as u64 {
+            return None;
+        }
+        let (hash, place) = self.place_of(calls);
+        self.known[place] = (hash, number as u16);
+        let others = calls.known().iter().zip(loaded);
+        let others = others.filter(|(_, of)| !of.is_own());
+        let mut depth = 0;
+        for (address, of) in others.take(PROFILE_FRAMES) {
+            let module = self.module(of);
+            let within = address.wrapping_sub(if module == 0 { 0 } else { of.base });
+            let frames = &self.block().site[number as usize].frames;
+            frames[depth].store(frame(module, within as u64), Relaxed);
+            depth += 1;
+        }
+        let block = self.block();
+        block.site[number as usize]
+            .depth
+            .store(depth as u64, Relaxed);
+        block.sites.store(number + 1, Release);
+        Some(number as u16)
+    }
+
+    /// The number of a module; 0 for one that is not known, or for which there is no room.
+    fn module(&mut self, of: &Loaded) -> usize {
+        if of.start == 0 {
+            return 0;
+        }
+        if let Some(at) = self.loaded.iter().position(|start| *start == of.start) {
+            return at + 1;
+        }
+        let number = self.loaded.len() + 1;
+        let Some(module) = self.block().module.get(number) else {
+            return 0;
+        };
+        module.base.store(of.base as u64, Relaxed);
+        write_words(&module.path, path_of(of));
+        self.block().modules.store(number as u64 + 1, Relaxed);
+        self.loaded.push(of.start);
+        number
+    }
+
+    /// Notes that pages belong to a site, or to none.
+    fn give(&self, pages: Range<usize>, site: u16) {
+        let all = self.page_sites();
+        let pages = pages.start.min(all.len())..pages.end.min(all.len());
+        for page in &all[pages] {
+            // What is not touched takes no memory.
+            if page.load(Relaxed) != site {
+                page.store(site, Relaxed);
+            }
+        }
+    }
+
+    /// In the child of a fork: knows what its parent knows, and has counted nothing.
+    pub fn take_over(&mut self, map: Mapping, used: impl Iterator<Item = Range<usize>>) {
+        let child = Profile::new(map, self.pages);
+        let (from, to) = (self.block(), child.block());
+        let copy = |from: &AtomicU64, to: &AtomicU64| to.store(from.load(Relaxed), Relaxed);
+        let sites = (from.sites.load(Relaxed) as usize).min(PROFILE_SITES);
+        for (from, to) in from.site.iter().zip(&to.site).take(sites) {
+            copy(&from.depth, &to.depth);
+            let frames = from.frames.iter().zip(&to.frames);
+            frames.for_each(|(from, to)| copy(from, to));
+        }
+        for (from, to) in from
+            .module
+            .iter()
+            .zip(&to.module)
+            .take(self.loaded.len() + 1)
+        {
+            copy(&from.base, &to.base);
+            let words = from.path.iter().zip(&to.path);
+            words.for_each(|(from, to)| copy(from, to));
+        }
+        copy(&from.sites, &to.sites);
+        copy(&from.modules, &to.modules);
+        for page in used.flatten().filter(|page| *page < self.pages as usize) {
+            let site = self.page_sites()[page].load(Relaxed);
+            child.give(page..page + 1, site);
+        }
+        let old = core::mem::replace(&mut self.map, child.map);
+        self.map.take_place_of(old);
+    }
+}
+
+/// One writer at a time, under the engine's lock.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+impl Engine {
+    /// Whether allocations of a size are looked at.
+    #[inline]
+    pub fn profiles(&self, bytes: usize) -> bool {
+        bytes as u64 >= self.session.profile && self.session.profile > 0
+    }
+
+    /// The program has allocated a range of the arena, by these calls.
+    pub fn allocated(&self, addr: usize, len: usize, calls: Calls) {
+        if !self.in_arena(addr) || len == 0 {
+            return;
+        }
+        calm(|| {
+            if !self.note_allocation(addr, len, &calls, None) {
+                // Without the lock: the loader has one of its own, whose holder may need a page.
+                let loaded = calls.addresses.map(Loaded::at);
+                self.note_allocation(addr, len, &calls, Some(&loaded));
+            }
+        });
+    }
+
+    /// False if the site is not known, and nobody has said where its calls are.
+    fn note_allocation(
+        &self,
+        addr: usize,
+        len: usize,
+        calls: &Calls,
+        loaded: Option<&[Loaded; CALLS]>,
+    ) -> bool {
+        let mut core = self.core.lock();
+        let Some(profile) = &mut core.profile else {
+            return true;
+        };
+        let site = match (profile.site_of(calls), loaded) {
+            (None, None) => return false,
+            (Some(site), _) => Some(site),
+            (None, Some(loaded)) => profile.add_site(calls, loaded),
+        };
+        match site.and_then(|site| profile.block().site.get(usize::from(site))) {
+            Some(site) => {
+                add(&site.allocations, 1);
+                add(&site.bytes, len as u64);
+            }
+            None => add(&profile.block().lost, 1),
+        }
+        profile.give(self.pages_of(addr, len), site.unwrap_or(NO_SITE));
+        true
+    }
+
+    /// The program has given a range of the arena back.
+    pub fn freed(&self, addr: usize, len: usize) {
+        if !self.in_arena(addr) || len == 0 {
+            return;
+        }
+        calm(|| {
+            if let Some(profile) = &self.core.lock().profile {
+                profile.give(self.pages_of(addr, len), NO_SITE);
+            }
+        });
+    }
+
+    fn pages_of(&self, addr: usize, len: usize) -> Range<usize> {
+        let from = addr - self.arena.0;
+        from / PAGE..(from + len).div_ceil(PAGE)
+    }
+}
