@@ -55,7 +55,7 @@ def test_threads_have_their_names(tmp_path: Path) -> None:
     grid = thread_grid(run(tmp_path / "a", [], threads))
     assert grid is not None
     assert [(row.head[1], row.cells) for row in grid.rows] == [
-        ("reader (8)", ["1.00 µs", "100 %", "3"])]
+        ("reader (8)", ["1.00 µs", "100.0 %", "3"])]
 
 
 def test_runs_without_a_profile_have_no_such_tables(tmp_path: Path) -> None:
