@@ -83,6 +83,9 @@ MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not ed
 SHARED = "parts"
 # Parts of one kind alone for which its own module has no room.
 BESIDE = {"Counted", "Disk", "HitTimes", "NotApplied"}
+# And those that make a module together.
+TOGETHER = dict.fromkeys(
+    ("AllocationSite", "CallFrame", "MissProfile", "ProfiledMisses", "ThreadMisses"), "profile")
 
 
 def main() -> int:
@@ -240,7 +243,8 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
             shape = {key: part.get(key) for key in ("properties", "required")}
             assert shapes.setdefault(name, shape) == shape, f"two classes {name}"
             places.setdefault(name, []).append(kind)
-    home = {name: SHARED if len(kinds) > 1 or name in BESIDE else kinds[0].replace("-", "_")
+    home = {name: SHARED if len(kinds) > 1 or name in BESIDE
+            else TOGETHER.get(name, kinds[0].replace("-", "_"))
             for name, kinds in places.items()}
     modules = {}
     for module in sorted(set(home.values())):

@@ -11,7 +11,6 @@ use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
-use crate::profile::Profile;
 use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Store, Trap};
 use crate::shared::SharedBacking;
@@ -114,13 +113,11 @@ impl Engine {
             forked: false,
         };
         let made = files::create(&session, identity)?;
-        let (live, ring) = (made.live, made.ring);
-        let profile = made.profile.map(|map| Profile::new(map, pages));
         let recorder = files::create_record(&session)?;
         let events = UnsafeCell::new(uffd.events());
         let threads = sluice_region::ThreadCount::open(library, thread::running() as u64);
         let mut host = threads
-            .and_then(|threads| Host::new(uffd, backing, pages, threads, live.residency()))
+            .and_then(|threads| Host::new(uffd, backing, pages, threads, made.live.residency()))
             .map_err(os("opening /proc/self"))?;
         let desk = StoreDesk::of(&session)?;
         host.desk = desk;
@@ -132,17 +129,17 @@ impl Engine {
         if session.watch > 0 {
             host.watched = Some(Watched::new(session.watch));
         }
-        let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());
+        let block = AtomicPtr::new(core::ptr::from_ref(made.live.block()).cast_mut());
         Ok(Engine {
             block,
             session,
             core: Lock::new(Core {
                 device: *device,
                 host,
-                live,
-                ring,
+                live: made.live,
+                ring: made.ring,
                 recorder,
-                profile,
+                profile: made.profile,
                 inherited: Stats::default(),
                 waiting: 0,
                 arrived_ns: 0,
@@ -319,7 +316,7 @@ impl Engine {
     ///
     /// `acting_ns` is the time now. False while another thread forks: try again.
     pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
-        let Some(mut core) = self.enter(&thread) else {
+        let Some(mut core) = self.enter(thread) else {
             return false;
         };
         if self.calibration.owns(wait.addr) {
@@ -327,16 +324,16 @@ impl Engine {
                 .answer(&core.host.uffd, acting_ns, self.session.trap);
             return true;
         }
-        self.fill_in(&mut core, wait, acting_ns, thread);
+        self.fill_in(&mut core, wait, acting_ns);
         true
     }
 
-    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) {
+    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
         core.waiting -= 1;
         let lpn = wait.lpn;
         let is_settled = core.host.settle(lpn, wait.addr, wait.is_there);
         let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
-        self.count_latency(core, wait, acted_ns, thread);
+        self.count_latency(core, wait, acted_ns);
         if !is_settled {
             // Its thread faults again and is served again.
             self.wake(core, wait.addr);
@@ -382,15 +379,13 @@ impl Engine {
         }
     }
 
-    fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64, thread: impl Fn() -> u32) {
+    fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64) {
         let end_ns = acted_ns + self.exit_ns();
         let achieved_ns = end_ns.saturating_sub(wait.access_ns);
         core.live
             .count_wait(wait.modelled_ns, achieved_ns, wait.is_miss);
-        if wait.is_miss
-            && let Some(profile) = &core.profile
-        {
-            profile.waited(wait.lpn, thread(), achieved_ns);
+        if let (true, Some(profile), Some(thread)) = (wait.is_miss, &core.profile, wait.profiled) {
+            profile.waited(wait.lpn, thread, achieved_ns);
         }
     }
 

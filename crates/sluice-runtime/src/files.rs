@@ -3,6 +3,7 @@
 use crate::clock::{now_ns, sleep_until};
 use crate::error::{StartError, failed};
 use crate::limits::allow_file;
+use crate::profile::Profile;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::session::Session;
@@ -56,13 +57,13 @@ pub struct Identity {
 }
 
 /// What a process has in files of its own.
-pub struct Made {
+pub(crate) struct Made {
     /// Its statistics.
     pub live: Live,
     /// Its control rings, if the session wants them.
     pub ring: Option<ControlRing>,
     /// A profile, if the session wants one.
-    pub profile: Option<Mapping>,
+    pub profile: Option<Profile>,
 }
 
 >>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
@@ -92,7 +93,7 @@ pub fn create_for_server(
 /// Makes the file of this process with its statistics and residency map, and beside it its command
 /// line and, if the session wants them, its control rings and a profile. Before that it locks the
 /// session, so that nobody removes it while this process runs.
-pub fn create(session: &Session, of: Identity) -> Result<Made, StartError> {
+pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError> {
     session.hold.take(&session.dir)?;
     let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
@@ -129,9 +130,10 @@ pub fn create(session: &Session, of: Identity) -> Result<Made, StartError> {
 }
 
 /// How much of it will be written is not known: most of it stays sparse.
-fn create_profile(path: &Path, pages: u64) -> Result<Mapping, StartError> {
+fn create_profile(path: &Path, pages: u64) -> Result<Profile, StartError> {
     let file = create_private(path).map_err(|e| failed(path, e))?;
-    map_file(path, &file, profile_bytes(pages), &[])
+    let map = map_file(path, &file, profile_bytes(pages), &[])?;
+    Ok(Profile::new(map, pages))
 }
 
 /// The host's ring, and one for a guest if the server looks for what a guest sends.

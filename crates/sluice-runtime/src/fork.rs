@@ -285,8 +285,8 @@ impl Core {
         if let (Some(ring), Some(old)) = (&mut self.ring, old) {
             ring.take_place_of(old);
         }
-        if let (Some(profile), Some(map)) = (&mut self.profile, made.profile) {
-            profile.take_over(map, self.host.used.runs());
+        if let (Some(profile), Some(new)) = (&mut self.profile, made.profile) {
+            profile.go_on_in(new, self.host.used.runs());
         }
     }
 

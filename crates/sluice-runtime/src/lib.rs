@@ -7,6 +7,7 @@
 
 mod active;
 mod affinity;
+mod allocations;
 mod allowance;
 mod calibrate;
 mod calm;

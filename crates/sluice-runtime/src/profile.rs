@@ -4,29 +4,27 @@
 //! A miss counts for the allocation of its page and for its thread. All of it is in a file of the
 //! session, so that it is there however the program ends.
 
-use crate::calm::calm;
-use crate::engine::Engine;
 use crate::loaded::{Loaded, path_of};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::*};
 use sluice_abi::{
     Missed, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_SITES, PROFILE_VERSION, ProfileBlock, frame,
     profile_pages_at, write_words,
 };
-use sluice_region::{Mapping, PAGE, thread_name};
+use sluice_region::{Mapping, thread_name};
 use sluice_units::Fnv;
 use std::ops::Range;
 
 /// A hash table of stacks has so many places: twice the sites.
 const PLACES: usize = PROFILE_SITES * 2;
 /// Calls that are looked at: those of this library itself are left out.
-const CALLS: usize = PROFILE_FRAMES + 6;
+pub(crate) const CALLS: usize = PROFILE_FRAMES + 6;
 /// The site of pages that belong to no allocation that is looked at.
 const NO_SITE: u16 = 0;
 
 /// Where the calls of a stack return to, the innermost first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls {
-    addresses: [usize; CALLS],
+    pub(crate) addresses: [usize; CALLS],
     depth: usize,
 }
 
@@ -188,6 +186,37 @@ impl Profile {
         number
     }
 
+    /// Pages are allocated by these calls. `loaded` is where the calls are; without it, false says
+    /// that the site is not known.
+    pub fn allocated(
+        &mut self,
+        pages: Range<usize>,
+        bytes: usize,
+        calls: &Calls,
+        loaded: Option<&[Loaded; CALLS]>,
+    ) -> bool {
+        let site = match (self.site_of(calls), loaded) {
+            (None, None) => return false,
+            (Some(site), _) => Some(site),
+            (None, Some(loaded)) => self.add_site(calls, loaded),
+        };
+        let block = self.block();
+        match site.and_then(|site| block.site.get(usize::from(site))) {
+            Some(site) => {
+                add(&site.allocations, 1);
+                add(&site.bytes, bytes as u64);
+            }
+            None => add(&block.lost, 1),
+        }
+        self.give(pages, site.unwrap_or(NO_SITE));
+        true
+    }
+
+    /// Pages are given back.
+    pub fn freed(&self, pages: Range<usize>) {
+        self.give(pages, NO_SITE);
+    }
+
     /// Notes that pages belong to a site, or to none.
     fn give(&self, pages: Range<usize>, site: u16) {
         let all = self.page_sites();
@@ -201,8 +230,7 @@ impl Profile {
     }
 
     /// In the child of a fork: knows what its parent knows, and has counted nothing.
-    pub fn take_over(&mut self, map: Mapping, used: impl Iterator<Item = Range<usize>>) {
-        let child = Profile::new(map, self.pages);
+    pub fn go_on_in(&mut self, child: Profile, used: impl Iterator<Item = Range<usize>>) {
         let (from, to) = (self.block(), child.block());
         let copy = |from: &AtomicU64, to: &AtomicU64| to.store(from.load(Relaxed), Relaxed);
         let sites = (from.sites.load(Relaxed) as usize).min(PROFILE_SITES);
@@ -235,71 +263,4 @@ impl Profile {
 /// One writer at a time, under the engine's lock.
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
-}
-
-impl Engine {
-    /// Whether allocations of a size are looked at.
-    #[inline]
-    pub fn profiles(&self, bytes: usize) -> bool {
-        bytes as u64 >= self.session.profile && self.session.profile > 0
-    }
-
-    /// The program has allocated a range of the arena, by these calls.
-    pub fn allocated(&self, addr: usize, len: usize, calls: Calls) {
-        if !self.in_arena(addr) || len == 0 {
-            return;
-        }
-        calm(|| {
-            if !self.note_allocation(addr, len, &calls, None) {
-                // Without the lock: the loader has one of its own, whose holder may need a page.
-                let loaded = calls.addresses.map(Loaded::at);
-                self.note_allocation(addr, len, &calls, Some(&loaded));
-            }
-        });
-    }
-
-    /// False if the site is not known, and nobody has said where its calls are.
-    fn note_allocation(
-        &self,
-        addr: usize,
-        len: usize,
-        calls: &Calls,
-        loaded: Option<&[Loaded; CALLS]>,
-    ) -> bool {
-        let mut core = self.core.lock();
-        let Some(profile) = &mut core.profile else {
-            return true;
-        };
-        let site = match (profile.site_of(calls), loaded) {
-            (None, None) => return false,
-            (Some(site), _) => Some(site),
-            (None, Some(loaded)) => profile.add_site(calls, loaded),
-        };
-        match site.and_then(|site| profile.block().site.get(usize::from(site))) {
-            Some(site) => {
-                add(&site.allocations, 1);
-                add(&site.bytes, len as u64);
-            }
-            None => add(&profile.block().lost, 1),
-        }
-        profile.give(self.pages_of(addr, len), site.unwrap_or(NO_SITE));
-        true
-    }
-
-    /// The program has given a range of the arena back.
-    pub fn freed(&self, addr: usize, len: usize) {
-        if !self.in_arena(addr) || len == 0 {
-            return;
-        }
-        calm(|| {
-            if let Some(profile) = &self.core.lock().profile {
-                profile.give(self.pages_of(addr, len), NO_SITE);
-            }
-        });
-    }
-
-    fn pages_of(&self, addr: usize, len: usize) -> Range<usize> {
-        let from = addr - self.arena.0;
-        from / PAGE..(from + len).div_ceil(PAGE)
-    }
 }

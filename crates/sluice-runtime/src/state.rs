@@ -79,6 +79,8 @@ pub struct Wait {
     pub is_among: bool,
     /// The page was not in the cache, or still on its way there.
     pub(crate) is_miss: bool,
+    /// Whose wait it is, if that is counted.
+    pub(crate) profiled: Option<u32>,
 }
 
 impl Wait {
@@ -96,6 +98,7 @@ impl Wait {
             may_sleep: false,
             is_among: false,
             is_miss: false,
+            profiled: None,
         }
     }
 }
@@ -230,6 +233,7 @@ impl Core {
             may_sleep: access.on_long_delay.gives_away(is_long),
             is_among: !self.host.alone,
             is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
+            profiled: access.profiled,
         }
     }
 

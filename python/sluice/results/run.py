@@ -215,15 +215,11 @@ class LiveRun:
     place: str
     """`heap` or `dax:PATH`; of a guest `guest:` and how the device is attached."""
     processes: list[ProcessResult]
-<<<<<<< HEAD
     """Every process and every program image that has a line of its own, in order of start: the
     program itself, and of the others the 256 with the most traps."""
-=======
-    """Every process and every program image, in order of start."""
     profile: MissProfile | None = None
     """Which allocations and which threads the misses of the whole run belong to. Only with
     `--profile`."""
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
     regions: list[Region]
     """The figures from each mark to the next (`sluice_mark`, `sluice ctl mark`). Empty without
     marks."""
