@@ -86,6 +86,11 @@ BESIDE = {"Counted", "Disk", "HitTimes", "NotApplied"}
 # And those that make a module together.
 TOGETHER = dict.fromkeys(
     ("AllocationSite", "CallFrame", "MissProfile", "ProfiledMisses", "ThreadMisses"), "profile")
+# What modules are about that have no schema of their own.
+ABOUT = {
+    SHARED: "Parts of several kinds of results, and of one that is full.",
+    "profile": "Which allocations and which threads the misses of a run belong to.",
+}
 
 
 def main() -> int:
@@ -259,8 +264,7 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
 
 
 def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -> str:
-    about = "Parts of several kinds of results, and of one that is full." if module == SHARED else (
-        " ".join(root["description"].split("\n\n")[0].split()))
+    about = ABOUT.get(module) or " ".join(root["description"].split("\n\n")[0].split())
     made = MADE.replace("the schemas of docs/reference/schema", OWN.get(module, "")) \
         if module in OWN else MADE
     text = _doc(about)[4:].rstrip()[:-3] + f"\n\n{made}\n\"\"\"\n"
@@ -277,11 +281,16 @@ def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -
     imports = ["dataclasses import dataclass"] if "@dataclass" in classes else []
     imports += ["typing import Any"] if "Any]" in classes else []
     text += "".join(f"{'' if at else chr(10)}from {one}\n" for at, one in enumerate(imports))
-    shared = sorted(_class_name(name) for name in home if home[name] == SHARED)
-    used = [name for name in shared if module != SHARED and _uses(classes, name)]
-    if used:
-        lines = "".join(f"    {name},\n" for name in used)
-        text += f"\nfrom sluice.results.{SHARED} import (\n{lines})\n"
+    gap = "\n"
+    for other in sorted(ABOUT.keys() - {module}):
+        shared = sorted(_class_name(name) for name in home if home[name] == other)
+        used = [name for name in shared if module not in ABOUT and _uses(classes, name)]
+        if used:
+            lines = "".join(f"    {name},\n" for name in used)
+            whole = f"from sluice.results.{other} import {', '.join(used)}\n"
+            text += gap + (whole if len(used) == 1 else
+                           f"from sluice.results.{other} import (\n{lines})\n")
+            gap = ""
     return text + classes
 
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sluice.results.parts import (
-    Distribution,
-)
+from sluice.results.parts import Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
