@@ -2,13 +2,8 @@
 
 use crate::counts::{counts, of_process};
 use crate::{
-<<<<<<< HEAD
-    Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, NotApplied,
-    OtherProcesses, ProcessResult, Region, Schema, Settings,
-=======
     Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, MissProfile,
-    NotApplied, ProcessResult, Region, Schema, Settings,
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
+    NotApplied, OtherProcesses, ProcessResult, Region, Schema, Settings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,16 +93,13 @@ pub struct LiveRun {
     /// Every process and every program image that has a line of its own, in order of start: the
     /// program itself, and of the others the 256 with the most traps.
     pub processes: Vec<ProcessResult>,
-<<<<<<< HEAD
     /// The others together. `null` if each has a line.
     #[serde(default)]
     pub other_processes: Option<OtherProcesses>,
-=======
-    /// Which allocations and which threads the misses of the whole run belong to. Only with
-    /// `--profile`.
+    /// Which allocations and which threads the misses of the whole run belong to, of the processes
+    /// with a line of their own. Only with `--profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<MissProfile>,
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
     /// The guest's machine. Only of `sluice vm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm: Option<Machine>,

@@ -288,7 +288,7 @@ pub fn remove_image(dir: &Path, pid: u64, image: u64) {
             break;
         }
     }
-    for kind in ["ring", "guest-ring", "cmd", "stats"] {
+    for kind in ["ring", "guest-ring", "profile", "cmd", "stats"] {
         // Left-over files in memory are a nuisance, not an error.
         let _ = std::fs::remove_file(stats.with_extension(kind));
     }

@@ -122,11 +122,8 @@ impl Run<'_> {
             },
             wall_s: self.wall_s,
             processes: self.processes.iter().map(Process::result).collect(),
-<<<<<<< HEAD
             other_processes: self.others.result(),
-=======
             profile: None,
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
             vm: None,
             guest: None,
             workload: None,

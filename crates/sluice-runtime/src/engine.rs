@@ -72,9 +72,7 @@ impl Engine {
         let device = device.expect("only a threshold that fits any device was changed");
         let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
-        if session.profile > 0 {
-            crate::loaded::prepare();
-        }
+        crate::loaded::prepare(session.profile > 0);
         let device = Box::new(device);
         let open = || Engine::open(session, device, library).map(Box::new);
         // Device and engine are too large to be handed over by value.

@@ -11,11 +11,8 @@ use crate::stats::{Identity, Live};
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::Relaxed;
 use sluice_abi::{
-<<<<<<< HEAD
-    GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, StatsBlock, VIEW_LINK, view_bytes,
-=======
-    GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, VIEW_LINK, profile_bytes, view_bytes,
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
+    GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, StatsBlock, VIEW_LINK, profile_bytes,
+    view_bytes,
 };
 use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
 use std::fs::File;
@@ -41,21 +38,6 @@ const SERVER: &[u8] = b"[shared memory]\0";
 /// How the name of a guest's ring ends.
 const GUEST: &str = "guest-ring";
 
-<<<<<<< HEAD
-=======
-/// What the files of a process say of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Identity {
-    /// Pages of the device.
-    pub pages: u64,
-    /// Address of the first; 0 for none.
-    pub heap_at: usize,
-    /// When its device was started, ns of CLOCK_MONOTONIC.
-    pub started_ns: u64,
-    /// Whether it came from a fork.
-    pub forked: bool,
-}
-
 /// What a process has in files of its own.
 pub(crate) struct Made {
     /// Its statistics.
@@ -66,7 +48,6 @@ pub(crate) struct Made {
     pub profile: Option<Profile>,
 }
 
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
 /// Makes the file with the statistics and the residency map of the device for shared memory.
 pub fn create_for_server(
     session: &Session,
@@ -106,16 +87,12 @@ pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError
         true => Some(create_rings(session, &path)?),
         false => None,
     };
-<<<<<<< HEAD
-    let follows = !of.forked && follows(session);
-    let live = Live::new(map, of, follows);
-=======
     let profile = match session.profile {
         0 => None,
         _ => Some(create_profile(&path.with_extension("profile"), of.pages)?),
     };
-    let live = Live::new(map, of.pages, of.heap_at, of.started_ns, of.forked);
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
+    let follows = !of.forked && follows(session);
+    let live = Live::new(map, of, follows);
     if !of.forked {
         // Known names for the session's first process; its others find these taken.
         let link = |to: &Path, name| std::os::unix::fs::symlink(to, session.dir.join(name));

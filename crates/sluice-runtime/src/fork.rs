@@ -17,10 +17,7 @@ use crate::private::keep_from_children;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
-<<<<<<< HEAD
-use crate::stats::{Identity, Live};
-=======
->>>>>>> 394ecf17 (A profile says which allocations and which threads a program waits for)
+use crate::stats::Identity;
 use crate::{root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;

@@ -103,8 +103,11 @@ static PROGRAM: OnceLock<OsString> = OnceLock::new();
 /// Where this library is mapped.
 static OWN: OnceLock<usize> = OnceLock::new();
 
-/// Learns what must be known before the first allocation.
-pub(crate) fn prepare() {
+/// Learns what must be known before the first allocation that is looked at, if there will be any.
+pub(crate) fn prepare(is_wanted: bool) {
+    if !is_wanted {
+        return;
+    }
     OWN.get_or_init(|| Loaded::at(prepare as *const () as usize).start);
     PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default().into_os_string());
 }
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn code_is_in_the_file_that_has_it() {
-        prepare();
+        prepare(true);
         let own = Loaded::at(code_is_in_the_file_that_has_it as *const () as usize);
         let exe = std::env::current_exe().expect("a file");
         assert_eq!(path_of(&own), exe.as_os_str().as_bytes());

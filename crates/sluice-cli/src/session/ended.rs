@@ -6,7 +6,7 @@
 //! ([`sluice_results::fold`]), and their files go.
 
 use rustix::fs::readlink;
-use sluice_abi::{FIRST_IMAGES, LOCK_FILE, MAP_AT, MEANWHILE, VIEW_LINK};
+use sluice_abi::{FIRST_IMAGES, LOCK_FILE, MAP_AT, MEANWHILE, VIEW_LINK, profile_pages_at};
 use sluice_control::home::session_of_process;
 use sluice_region::{PAGE, is_running, lock_byte, open_regular, own_user, punch, unlock_byte};
 use sluice_results::{
@@ -173,8 +173,8 @@ fn is_in_session(pid: u64, dir: &Path) -> bool {
     is_running(pid) && session_of_process(pid).is_ok_and(|of| of.as_deref() == Some(dir))
 }
 
-/// Removes the rings of a process, its residency map, and pages of its statistics that are zero.
-/// Failing to is no harm: the session's end removes everything.
+/// Removes the rings of a process, its residency map, the sites of its pages, and pages of its
+/// statistics that are zero. Failing to is no harm: the session's end removes everything.
 fn give_back(dir: &Path, of: Image) {
     let stats = dir.join(image_name(of.0, of.1));
     let Ok(file) = open_regular(&stats, true, Some(own_user())) else {
@@ -183,9 +183,9 @@ fn give_back(dir: &Path, of: Image) {
     for kind in ["ring", "guest-ring"] {
         let _ = std::fs::remove_file(stats.with_extension(kind));
     }
-    let len = file.metadata().map_or(0, |found| found.len());
-    if len > MAP_AT as u64 {
-        let _ = punch(&file, MAP_AT as u64, len - MAP_AT as u64);
+    punch_from(&file, MAP_AT as u64);
+    if let Ok(profile) = open_regular(&stats.with_extension("profile"), true, Some(own_user())) {
+        punch_from(&profile, profile_pages_at() as u64);
     }
     let mut page = [0; PAGE];
     for at in (0..MAP_AT as u64).step_by(PAGE) {
@@ -193,6 +193,14 @@ fn give_back(dir: &Path, of: Image) {
         if read.is_ok() && page.iter().all(|byte| *byte == 0) {
             let _ = punch(&file, at, PAGE as u64);
         }
+    }
+}
+
+/// Gives back the memory of a file from a place on.
+fn punch_from(file: &File, at: u64) {
+    let len = file.metadata().map_or(0, |found| found.len());
+    if len > at {
+        let _ = punch(file, at, len - at);
     }
 }
 
