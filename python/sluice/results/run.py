@@ -189,8 +189,8 @@ class LiveRun:
     """Every process and every program image that has a line of its own, in order of start: the
     program itself, and of the others the 256 with the most traps."""
     profile: MissProfile | None = None
-    """Which allocations and which threads the misses of the whole run belong to. Only with
-    `--profile`."""
+    """Which allocations and which threads the misses of the whole run belong to, of the processes
+    with a line of their own. Only with `--profile`."""
     regions: list[Region]
     """The figures from each mark to the next (`sluice_mark`, `sluice ctl mark`). Empty without
     marks."""
