@@ -167,9 +167,7 @@ fn add(
     let known = &block.site[..count(&block.sites, PROFILE_SITES)];
     for site in known.iter().skip(1) {
         let calls = calls_of(site, &modules);
-        let of_calls = sites
-            .entry(calls)
-            .or_insert_with_key(|calls| site_of(calls));
+        let of_calls = sites.entry(calls).or_insert_with_key(site_of);
         of_calls.missed.add(ProfiledMisses::of(&site.missed));
         let (allocations, bytes) = (&mut of_calls.allocations, &mut of_calls.bytes);
         *allocations = allocations.saturating_add(site.allocations.load(Relaxed));

@@ -117,8 +117,7 @@ impl Engine {
         let mut host = threads
             .and_then(|threads| Host::new(uffd, backing, pages, threads, made.live.residency()))
             .map_err(os("opening /proc/self"))?;
-        let desk = StoreDesk::of(&session)?;
-        host.desk = desk;
+        host.desk = StoreDesk::of(&session)?;
         host.threads.set_own(session.first_threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
         if session.sample_ns > 0 {
@@ -131,6 +130,7 @@ impl Engine {
         Ok(Engine {
             block,
             session,
+            desk: host.desk,
             core: Lock::new(Core {
                 device: *device,
                 host,
@@ -144,7 +144,6 @@ impl Engine {
                 hints: Hints::new(pages as usize),
             }),
             said: Said::default(),
-            desk,
             events,
             calibration,
             entry_ns: AtomicU64::new(0),

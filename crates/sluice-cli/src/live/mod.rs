@@ -446,26 +446,7 @@ impl Ready<'_> {
         if args.result.json {
             outln!("{}", to_json(result))?;
         } else if self.live.is_emulated {
-            // Of a guest's command, if there was one, and not of its boot.
-            let (figures, wall_s) = match &result.workload {
-                Some(workload) => (&workload.figures, workload.wall_s.unwrap_or_default()),
-                None => (&result.figures, result.counted.wall_s),
-            };
-            let cache = self.live.config.cache.capacity();
-            summary::of_regions(result);
-            errln!("{}", summary::line(figures, wall_s, cache));
-            if run.main().is_some() {
-                errln!("{}", summary::of_hits(result));
-            }
-            if let Some(shared) = summary::of_shared(run) {
-                errln!("{shared}");
-            }
-            if let Some(others) = summary::of_others(run) {
-                errln!("{others}");
-            }
-            if let Some(profile) = &result.profile {
-                errln!("{}", profile::text_of(profile));
-            }
+            summary::print(run, result, self.live.config.cache.capacity());
         } else {
             errln!("sluice: no device was emulated; {:.2} s", run.wall_s);
         }

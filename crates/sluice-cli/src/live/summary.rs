@@ -1,12 +1,31 @@
 //! A run in a line or two, for who asked for no JSON.
 
+use super::profile;
 use sluice_abi::Counter;
 use sluice_results::{Figures, LiveRun, Process, Run};
 use sluice_units::{Bytes, round_bytes};
 use std::fmt::Write;
 
+/// Prints what the device did.
+pub fn print(run: &Run<'_>, result: &LiveRun, cache: Bytes) {
+    // Of a guest's command, if there was one, and not of its boot.
+    let (figures, wall_s) = match &result.workload {
+        Some(workload) => (&workload.figures, workload.wall_s.unwrap_or_default()),
+        None => (&result.figures, result.counted.wall_s),
+    };
+    of_regions(result);
+    errln!("{}", line(figures, wall_s, cache));
+    if run.main().is_some() {
+        errln!("{}", of_hits(result));
+    }
+    let profile = result.profile.as_ref().map(profile::text_of);
+    for text in [of_shared(run), of_others(run), profile].iter().flatten() {
+        errln!("{text}");
+    }
+}
+
 /// The figures of the program itself, and how long it took.
-pub fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
+fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
     let misses = match figures.cache.misses {
         0 => "no misses".to_owned(),
         misses => format!(
@@ -32,7 +51,7 @@ pub fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
 }
 
 /// The parts of a run between its marks, and which part the figures are of.
-pub fn of_regions(result: &LiveRun) {
+fn of_regions(result: &LiveRun) {
     for (at, region) in result.regions.iter().enumerate() {
         let next = result.regions.get(at + 1);
         let next = next.and_then(|next| next.from.as_deref());
@@ -54,7 +73,7 @@ pub fn of_regions(result: &LiveRun) {
 }
 
 /// What hits take, and what of the device they do not. A program without any has not run on it.
-pub fn of_hits(result: &LiveRun) -> String {
+fn of_hits(result: &LiveRun) -> String {
     let times = &result.hit_times;
     let host = match times.host_ns {
         Some(ns) => format!("{ns} ns"),
@@ -79,7 +98,7 @@ pub fn of_hits(result: &LiveRun) -> String {
 }
 
 /// What the device of memory that processes share did, if there was one.
-pub fn of_shared(result: &Run<'_>) -> Option<String> {
+fn of_shared(result: &Run<'_>) -> Option<String> {
     let shared = result.processes.iter().find(|p| p.shared_memory)?;
     let (latency, misses) = (shared.latency(), shared.get(Counter::Misses));
     let late = shared.get(Counter::Late) as f64 / latency.achieved.count.max(1) as f64;
@@ -96,7 +115,7 @@ pub fn of_shared(result: &Run<'_>) -> Option<String> {
 
 /// What the other processes of a run did, and what the program was before, by `exec`. A script does
 /// nothing itself.
-pub fn of_others(result: &Run<'_>) -> Option<String> {
+fn of_others(result: &Run<'_>) -> Option<String> {
     let main = result.main().map(|main| (main.pid, main.image));
     let others = result.processes.iter();
     let others = others.filter(|p| Some((p.pid, p.image)) != main && !p.shared_memory);

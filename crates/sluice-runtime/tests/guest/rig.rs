@@ -46,6 +46,7 @@ impl Rig {
             record: 0,
             sample_ns: 0,
             watch: 0,
+            profile: 0,
             handlers: 1,
             ring: true,
             ring_poll_ns: POLL_NS,
