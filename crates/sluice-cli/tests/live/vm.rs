@@ -87,6 +87,29 @@ fn a_node_without_cpus_hits_as_the_closed_form_says() {
     assert_closed_form(&object, 24 << 20, 8, 8, BESIDES);
 }
 
+/// A kernel that tiers memory goes by it.
+#[test]
+fn the_firmware_says_what_the_device_takes() {
+    let speeds = "cd /sys/devices/system/node; for node in 0 1; do for of in read_latency \
+                  write_latency read_bandwidth; do \
+                  echo $node $of $(cat node$node/access0/initiators/$of); done; done";
+    let more = ["--device", "cmm-h", "--set", "device.capacity=256MiB"];
+    let outcome = demo("numa", speeds, &more);
+    let (object, _) = well(&outcome);
+    let said = object["guest"]["output"].as_str().expect("lines");
+    let lines: Vec<&str> = said.lines().collect();
+    // A hit of 602 ns, 25,000 MB/s of the link and 102,400 assumed, in units of 2^20 bytes.
+    let expected = [
+        "0 read_latency 95",
+        "0 write_latency 95",
+        "0 read_bandwidth 97658",
+        "1 read_latency 602",
+        "1 write_latency 602",
+        "1 read_bandwidth 23842",
+    ];
+    assert_eq!(lines, expected);
+}
+
 #[test]
 fn a_dax_device_hits_as_the_closed_form_says_and_keeps_every_byte() {
     let command = bytes_then_chase("24MiB", "--stride 512 --passes 8", "--file $DEVICE");

@@ -1,6 +1,7 @@
 //! The machine: from a device and its place in the guest to QEMU's arguments.
 
 use super::args::AttachArg;
+use super::hmat::{self, Speed};
 use crate::emulator::qemu::Version;
 use crate::error::Error;
 use crate::live::Ready;
@@ -52,6 +53,8 @@ pub struct Machine {
     pub has_cpu_model: bool,
     /// Whether the device is a disk as well.
     pub has_disk: bool,
+    /// What the firmware says of its times, if anything.
+    pub speed: Option<Speed>,
     pub version: Version,
 }
 
@@ -159,7 +162,8 @@ impl Machine {
 
     fn numa(&self, args: &mut Arguments) {
         let (memory, last) = (self.memory.0, self.cpus - 1);
-        args.add("-machine", self.base());
+        let hmat = if self.speed.is_some() { ",hmat=on" } else { "" };
+        args.add("-machine", self.base() + hmat);
         args.add("-m", format!("{}B", memory + self.device.0));
         args.add(
             "-object",
@@ -170,7 +174,13 @@ impl Machine {
             format!("node,nodeid=0,cpus=0-{last},memdev=sluice-ram"),
         );
         args.add("-object", self.backend());
-        args.add("-numa", "node,nodeid=1,memdev=sluice0");
+        let Some(speed) = self.speed else {
+            return args.add("-numa", "node,nodeid=1,memdev=sluice0");
+        };
+        args.add("-numa", "node,nodeid=1,memdev=sluice0,initiator=0");
+        for value in hmat::values(speed) {
+            args.add("-numa", value);
+        }
     }
 
     /// The guest's memory besides the device, with a disk: who serves it reads and writes there.
@@ -297,6 +307,7 @@ mod tests {
             device_path: "/device".to_owned(),
             has_cpu_model,
             has_disk: false,
+            speed: None,
             version: CXL_IS_DIRECT,
         }
     }

@@ -7,6 +7,7 @@ mod args;
 mod demo;
 mod disk;
 mod given;
+mod hmat;
 mod machine;
 mod memory_file;
 mod with_plugin;
@@ -113,6 +114,7 @@ impl<'a> Vm<'a> {
             device_path: memory.path(),
             has_cpu_model: given.has_cpu_model,
             has_disk: args.disk,
+            speed: Some(hmat::Speed::of(&config)),
             version: qemu.version,
         };
         machine.check()?;

@@ -48,6 +48,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         device_path: node.path(),
         has_cpu_model: given.has_cpu_model,
         has_disk: false,
+        speed: None,
         version: qemu.version,
     };
     machine.check()?;
