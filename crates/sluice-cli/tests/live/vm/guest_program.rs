@@ -75,8 +75,8 @@ const SAID: [&str; 26] = [
     "status 0 of map: 28 pages cached, 28 mapped, 8 pinned",
     "status 0 of map all --json: {\"cached\":28,",
     "status 2 of pin 5..5: error: invalid value '5..5' for '<RANGE>...': the range is empty",
-    "status 1 of pin 0..1TiB: pin 0x0+0x10000000000: refused: the range is empty or not on the \
-     device",
+    "status 1 of pin 0..1TiB: pin 0x0+0x10000000000: refused: the device has 256MiB; \
+     expected a range in 0..256MiB",
     "status 2 of pin @0x7f0000000000+4KiB: sluice-guest: bad range @0x7f0000000000: in a guest",
     "status 2 of set cache.capacity=1GiB: sluice-guest: `cache.capacity` cannot change",
     "status 2 of set nand.read: sluice-guest: bad setting \"nand.read\": expected KEY=VALUE",
