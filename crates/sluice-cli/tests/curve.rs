@@ -305,7 +305,10 @@ fn mistakes_are_named() {
         ("curve --fabric esf --threads 8", "expected at most 7"),
         ("curve --fabric esf --depth 4", "requester.depth"),
         ("curve --fabric esf --on live", "--fabric is simulated"),
-        ("curve --fabric esf --size 100GiB", "a requester reaches 8 GiB"),
+        (
+            "curve --fabric esf --size 100GiB",
+            "a requester reaches 8 GiB",
+        ),
         ("curve --numa-node 0", "only --on host"),
         ("curve --on host --numa-node 1000", "NUMA node"),
         ("files --through mmap --io 8KiB", "a fault is of a page"),
