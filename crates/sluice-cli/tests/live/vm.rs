@@ -9,7 +9,7 @@ mod refused;
 mod ring;
 
 use crate::sluice::{Outcome, Sluice, finish};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Guests boot one after another: two would share the CPUs that one needs.
@@ -90,24 +90,18 @@ fn a_node_without_cpus_hits_as_the_closed_form_says() {
 /// A kernel that tiers memory goes by it.
 #[test]
 fn the_firmware_says_what_the_device_takes() {
-    let speeds = "cd /sys/devices/system/node; for node in 0 1; do for of in read_latency \
-                  write_latency read_bandwidth; do \
-                  echo $node $of $(cat node$node/access0/initiators/$of); done; done";
+    let speeds = r#"
+        at() { cat /sys/devices/system/node/node$1/access0/initiators/$2; }
+        of() { echo "[$(at $1 read_latency), $(at $1 write_latency),
+                      $(at $1 read_bandwidth), $(at $1 write_bandwidth)]"; }
+        echo "{\"local\": $(of 0), \"device\": $(of 1)}" | tr -d '\n'; echo"#;
     let more = ["--device", "cmm-h", "--set", "device.capacity=256MiB"];
     let outcome = demo("numa", speeds, &more);
     let (object, _) = well(&outcome);
-    let said = object["guest"]["output"].as_str().expect("lines");
-    let lines: Vec<&str> = said.lines().collect();
+    let said = &object["guest"]["output"];
     // A hit of 602 ns, 25,000 MB/s of the link and 102,400 assumed, in units of 2^20 bytes.
-    let expected = [
-        "0 read_latency 95",
-        "0 write_latency 95",
-        "0 read_bandwidth 97658",
-        "1 read_latency 602",
-        "1 write_latency 602",
-        "1 read_bandwidth 23842",
-    ];
-    assert_eq!(lines, expected);
+    assert_eq!(said["device"], json!([602, 602, 23_842, 23_842]), "{said}");
+    assert_eq!(said["local"], json!([95, 95, 97_658, 97_658]), "{said}");
 }
 
 #[test]
