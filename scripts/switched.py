@@ -280,13 +280,25 @@ class Switched:
             arms = re.findall(r"!sluice_switch::on\((\d+)\)", error["rendered"])
             if arms:
                 return {int(number) for number in arms}
+            # Of a long match the message shows the head alone: the arm is the first behind it.
+            return {number for span in error["spans"] if span["is_primary"]
+                    for number in self.switches(span, behind=True)}
         found = set()
         for span in error["spans"]:
-            file = self.clone / span["file_name"]
-            if span["is_primary"] and file.exists():
-                before = file.read_bytes()[: span["byte_start"] + 1]
-                found.update(re.findall(rb"sluice_switch::on\((\d+)\)", before)[-1:])
-        return {int(number) for number in found}
+            if span["is_primary"]:
+                found.update(self.switches(span, behind=False))
+        return found
+
+    def switches(self, span: dict, behind: bool) -> list[int]:
+        """The switch nearest to a place, before it, or of an arm behind it."""
+        file = self.clone / span["file_name"]
+        text = file.read_bytes() if file.exists() else b""
+        if behind:
+            found = re.findall(rb"!sluice_switch::on\((\d+)\)", text[span["byte_start"]:])[:1]
+        else:
+            found = re.findall(rb"sluice_switch::on\((\d+)\)",
+                               text[: span["byte_start"] + 1])[-1:]
+        return [int(number) for number in found]
 
     def build(self, tests: list[str]) -> None:
         """Leaves out what does not compile until all else does, and builds the tests."""

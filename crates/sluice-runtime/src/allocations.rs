@@ -15,7 +15,8 @@ impl Engine {
         }
         calm(|| {
             if !self.note_allocation(addr, len, &calls, None) {
-                // Without the lock: the loader has one of its own, whose holder may need a page.
+                // Without the lock: the loader has one of its own, whose holder may need a page,
+                // and memory that may be on the device.
                 let loaded = calls.addresses.map(Loaded::at);
                 self.note_allocation(addr, len, &calls, Some(&loaded));
             }

@@ -5,16 +5,30 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
+/// Bytes of a path that are kept.
+const PATH: usize = 256;
+
 /// A program or library that is loaded.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// What the loader knows of it is copied. In event mode the loader's memory can be on the device:
+/// nobody may read it who holds a lock that a fault needs.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Loaded {
     /// Where it is mapped; 0 for none.
     pub start: usize,
     /// What the loader has added to its addresses.
     pub base: usize,
-    /// The loader's name of it, which stays as long as it is loaded. The program itself has none.
-    name: usize,
+    path: [u8; PATH],
+    len: usize,
 }
+
+/// Code that no file has.
+const NONE: Loaded = Loaded {
+    start: 0,
+    base: 0,
+    path: [0; PATH],
+    len: 0,
+};
 
 /// What the C library finds without a lock, from version 2.35 on (`struct dl_find_object`).
 #[repr(C)]
@@ -43,7 +57,7 @@ impl Loaded {
     /// What an address is in; nothing if it is in code that no file has.
     pub fn at(address: usize) -> Loaded {
         match find_object() {
-            _ if address == 0 => Loaded::default(),
+            _ if address == 0 => NONE,
             // SAFETY: the function of that name takes any address, and has an output of its own.
             Some(find) => unsafe { Loaded::found(find, address) },
             None => Loaded::searched(address),
@@ -58,13 +72,27 @@ impl Loaded {
         // SAFETY: the loader's own record of what is loaded, which is not unloaded while its code
         // is on the caller's stack.
         let Some(map) = (unsafe { found.link_map.as_ref() }).filter(|_| is_found) else {
-            return Loaded::default();
+            return NONE;
         };
-        Loaded {
-            start: found.map_start as usize,
+        Loaded::of(found.map_start as usize, map)
+    }
+
+    fn of(start: usize, map: &LinkMap) -> Loaded {
+        // SAFETY: the loader's terminated string, of code that is on the caller's stack.
+        let name = (!map.name.is_null()).then(|| unsafe { CStr::from_ptr(map.name) }.to_bytes());
+        // The program itself has no name there.
+        let name = match name {
+            None | Some(b"") => PROGRAM.get().map_or(&b""[..], |path| path.as_bytes()),
+            Some(name) => name,
+        };
+        let mut loaded = Loaded {
+            start,
             base: map.base,
-            name: map.name as usize,
-        }
+            ..NONE
+        };
+        loaded.len = name.len().min(PATH);
+        loaded.path[..loaded.len].copy_from_slice(&name[..loaded.len]);
+        loaded
     }
 
     /// By the loader's search, which goes through all names.
@@ -78,13 +106,9 @@ impl Loaded {
             unsafe { libc::dladdr1(address as *const c_void, info_to, map_to, RTLD_DL_LINKMAP) };
         // SAFETY: the loader's own record, as above.
         let Some(map) = (unsafe { map.as_ref() }).filter(|_| found != 0) else {
-            return Loaded::default();
+            return NONE;
         };
-        Loaded {
-            start: info.dli_fbase as usize,
-            base: map.base,
-            name: map.name as usize,
-        }
+        Loaded::of(info.dli_fbase as usize, map)
     }
 }
 
@@ -117,16 +141,10 @@ impl Loaded {
     pub fn is_own(&self) -> bool {
         self.start != 0 && OWN.get() == Some(&self.start)
     }
-}
 
-/// The path of a program or library.
-pub(crate) fn path_of(loaded: &Loaded) -> &[u8] {
-    let name = loaded.name as *const c_char;
-    // SAFETY: the loader's terminated string, of code that is on the caller's stack.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
-    match name {
-        None | Some(b"") => PROGRAM.get().map_or(b"", |path| path.as_bytes()),
-        Some(name) => name,
+    /// Its path; a long one is cut.
+    pub fn path(&self) -> &[u8] {
+        &self.path[..self.len]
     }
 }
 
@@ -139,9 +157,9 @@ mod tests {
         prepare(true);
         let own = Loaded::at(code_is_in_the_file_that_has_it as *const () as usize);
         let exe = std::env::current_exe().expect("a file");
-        assert_eq!(path_of(&own), exe.as_os_str().as_bytes());
+        assert_eq!(own.path(), exe.as_os_str().as_bytes());
         let of_libc = Loaded::at(libc::getpid as *const () as usize);
-        assert!(path_of(&of_libc).windows(4).any(|part| part == b"libc"));
+        assert!(of_libc.path().windows(4).any(|part| part == b"libc"));
         assert_ne!(own.start, of_libc.start);
         let on_heap = Box::new(7);
         assert_eq!(Loaded::at(&raw const *on_heap as usize).start, 0);

@@ -4,7 +4,7 @@
 //! A miss counts for the allocation of its page and for its thread. All of it is in a file of the
 //! session, so that it is there however the program ends.
 
-use crate::loaded::{Loaded, path_of};
+use crate::loaded::Loaded;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::*};
 use sluice_abi::{
     Missed, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_SITES, PROFILE_VERSION, ProfileBlock, frame,
@@ -180,7 +180,7 @@ impl Profile {
             return 0;
         };
         module.base.store(of.base as u64, Relaxed);
-        write_words(&module.path, path_of(of));
+        write_words(&module.path, of.path());
         self.block().modules.store(number as u64 + 1, Relaxed);
         self.loaded.push(of.start);
         number

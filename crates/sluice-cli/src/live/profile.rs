@@ -32,7 +32,7 @@ pub fn text_of(profile: &MissProfile) -> String {
         .for_each(|site| sum(&mut all, site.missed));
     let mut text = format!(
         "sluice: waits for pages, by who allocated them ({} or more at once)\n\
-         {:>10} {:>7} {:>12} {:>10}  allocated by",
+         sluice: {:>10} {:>7} {:>12} {:>10}  allocated by",
         round_bytes(profile.from_bytes),
         "waited",
         "share",
@@ -92,7 +92,7 @@ fn line(text: &mut String, missed: ProfiledMisses, all: ProfiledMisses, bytes: &
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "\n{waited:>8.3} s {share:>5.1} % {:>12} {bytes:>10}  {by}",
+        "\nsluice: {waited:>8.3} s {share:>5.1} % {:>12} {bytes:>10}  {by}",
         missed.misses
     );
 }

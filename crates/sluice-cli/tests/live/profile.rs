@@ -130,3 +130,28 @@ fn the_size_stands_behind_an_equals_sign() {
         "{told}"
     );
 }
+
+/// In event mode the names of libraries that a program loads itself are on the device. They were
+/// read under a lock that the miss of their page needs.
+#[test]
+fn libraries_that_the_program_loads_itself_have_names() {
+    let script = "import zlib, decimal, ctypes, json, sqlite3\n\
+                  kept = [zlib.compress(bytes(1 << 20)) + bytes(1 << 18) for _ in range(8)]\n\
+                  db = sqlite3.connect(':memory:')\n\
+                  db.execute('create table t(x)')\n\
+                  db.executemany('insert into t values(?)', ((str(n),) for n in range(20000)))\n\
+                  print(sum(map(len, kept)) > 0)";
+    for trap in TRAPS {
+        let out = Sluice::run(trap)
+            .args(["--profile=1", "--set", "device.capacity=128MiB"])
+            .cache("512KiB")
+            .program(["python3", "-c", script])
+            .well();
+        assert_eq!(out.own_stdout(), "True\n", "{trap}");
+        let json = out.json();
+        let sites = json["profile"]["sites"].as_array().expect("sites");
+        let modules = sites.iter().flat_map(|site| site["calls"].as_array());
+        let mut modules = modules.flatten().filter_map(|call| call["module"].as_str());
+        assert!(modules.any(|name| name.contains(".so")), "{trap}");
+    }
+}
