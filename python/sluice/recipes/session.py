@@ -90,7 +90,10 @@ def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
     except subprocess.TimeoutExpired:
         return f"it took longer than {LIMIT_S} s"
     if done.returncode != 0:
-        return (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        # What the program says itself; what Sluice says of the run follows it.
+        lines = done.stderr.strip().splitlines()
+        own = [line for line in lines if not line.startswith("sluice:")]
+        return (own or lines or [f"status {done.returncode}"])[-1]
     lines = done.stdout.strip().splitlines()
     try:
         return json.loads(lines[-2 if live else -1]), json.loads(lines[-1]) if live else {}
