@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// First word of a profile: "SLUICEPF".
 pub const PROFILE_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEPF");
 /// Raised with every change of the layout.
-pub const PROFILE_VERSION: u64 = 1;
+pub const PROFILE_VERSION: u64 = 2;
 /// Sites that a process can have. The first has all pages that belong to no other.
 pub const PROFILE_SITES: usize = 1024;
 /// Threads whose misses are counted apart.
@@ -66,8 +66,6 @@ pub struct ProfiledThread {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Module {
-    /// What the loader has added to its addresses.
-    pub base: AtomicU64,
     /// Its path, ended by a zero; one that is longer is cut.
     pub path: [AtomicU64; PATH_WORDS],
 }
@@ -80,15 +78,13 @@ pub struct ProfileBlock {
     pub magic: AtomicU64,
     /// [`PROFILE_VERSION`].
     pub version: AtomicU64,
-    /// Pages of the device.
-    pub pages: AtomicU64,
     /// Sites in use, the first one among them.
     pub sites: AtomicU64,
     /// Modules in use.
     pub modules: AtomicU64,
     /// Allocations that no site was left for.
     pub lost: AtomicU64,
-    /// Threads for which there was no place.
+    /// Threads that are not known, and those for which there was no place.
     pub others: Missed,
     /// By number.
     pub site: [Site; PROFILE_SITES],

@@ -64,7 +64,10 @@ pub fn reserve(len: usize) -> Option<usize> {
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
-    profile::freed(addr, len);
+    // A piece may be what is left of a larger one: its size does not matter.
+    if profile::is_on() {
+        engine.freed(addr, len);
+    }
     calm(|| {
         // What cannot be opened is not handed out again.
         if empty(engine, addr, len).is_ok() {

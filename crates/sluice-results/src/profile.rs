@@ -66,6 +66,8 @@ pub struct AllocationSite {
     pub bytes: u64,
     /// The calls, the innermost first.
     pub calls: Vec<CallFrame>,
+    /// The calls in a line, from the one that called the allocator outwards to `main`.
+    pub by: String,
 }
 
 /// A thread that has missed.
@@ -203,6 +205,7 @@ fn site_of(calls: &Calls) -> AllocationSite {
                 line: None,
             })
             .collect(),
+        by: String::new(),
     }
 }
 

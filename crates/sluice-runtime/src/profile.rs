@@ -7,8 +7,8 @@
 use crate::loaded::Loaded;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::*};
 use sluice_abi::{
-    Missed, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_SITES, PROFILE_VERSION, ProfileBlock, frame,
-    profile_pages_at, write_words,
+    Missed, PROFILE_FRAMES, PROFILE_MAGIC, PROFILE_SITES, PROFILE_VERSION, ProfileBlock,
+    ProfiledThread, frame, profile_pages_at, write_words,
 };
 use sluice_region::{Mapping, thread_name};
 use sluice_units::Fnv;
@@ -71,7 +71,6 @@ impl Profile {
             loaded: Vec::with_capacity(sluice_abi::PROFILE_MODULES),
         };
         let block = profile.block();
-        block.pages.store(pages, Relaxed);
         block.version.store(PROFILE_VERSION, Relaxed);
         block.sites.store(1, Relaxed);
         block.modules.store(1, Relaxed);
@@ -93,7 +92,14 @@ impl Profile {
 
     /// Counts a miss of a thread on a page. On the path of a fault.
     pub fn missed(&self, lpn: u64, thread: u32) {
-        self.count(lpn, thread, |missed| add(&missed.misses, 1));
+        let place = self.count(lpn, thread, |missed| add(&missed.misses, 1));
+        // A thread gets its name after its start, from itself or from another.
+        if let Some(place) = place
+            && place.missed.misses.load(Relaxed).is_power_of_two()
+            && let Some(name) = thread_name(thread)
+        {
+            write_words(&place.name, &name);
+        }
     }
 
     /// Counts the time that a thread waited for a page. On the path of a fault.
@@ -101,28 +107,30 @@ impl Profile {
         self.count(lpn, thread, |missed| add(&missed.waited_ns, ns));
     }
 
-    fn count(&self, lpn: u64, thread: u32, count: impl Fn(&Missed)) {
+    /// Counts for a page's site and for a thread, whose place it returns.
+    fn count(&self, lpn: u64, thread: u32, count: impl Fn(&Missed)) -> Option<&ProfiledThread> {
         let block = self.block();
         let site = self.page_sites().get(lpn as usize);
         let site = site.map_or(NO_SITE, |site| site.load(Relaxed));
         // Others can write to the file: a number that is no site is none.
         let site = block.site.get(usize::from(site)).unwrap_or(&block.site[0]);
         count(&site.missed);
-        let of_thread = |place: &&sluice_abi::ProfiledThread| {
+        let place = self.place_of_thread(thread);
+        count(place.map_or(&block.others, |place| &place.missed));
+        place
+    }
+
+    /// The place of a thread, which is its own from now on; `None` if no place is left, or nobody
+    /// knows which thread it is (0).
+    fn place_of_thread(&self, thread: u32) -> Option<&ProfiledThread> {
+        let thread = u64::from(thread);
+        let mut places = self.block().thread.iter().filter(|_| thread != 0);
+        let place = places.find(|place| {
             let id = place.id.load(Relaxed);
-            id == 0 || id == u64::from(thread)
-        };
-        let Some(place) = block.thread.iter().find(of_thread) else {
-            return count(&block.others);
-        };
-        place.id.store(thread.into(), Relaxed);
-        count(&place.missed);
-        // A thread gets its name after its start, from itself or from another.
-        if place.missed.misses.load(Relaxed).is_power_of_two()
-            && let Some(name) = thread_name(thread)
-        {
-            write_words(&place.name, &name);
-        }
+            id == 0 || id == thread
+        })?;
+        place.id.store(thread, Relaxed);
+        Some(place)
     }
 
     /// The site of a stack, if it is known.
@@ -179,7 +187,6 @@ impl Profile {
         let Some(module) = self.block().module.get(number) else {
             return 0;
         };
-        module.base.store(of.base as u64, Relaxed);
         write_words(&module.path, of.path());
         self.block().modules.store(number as u64 + 1, Relaxed);
         self.loaded.push(of.start);
@@ -245,7 +252,6 @@ impl Profile {
             .zip(&to.module)
             .take(self.loaded.len() + 1)
         {
-            copy(&from.base, &to.base);
             let words = from.path.iter().zip(&to.path);
             words.for_each(|(from, to)| copy(from, to));
         }
@@ -263,4 +269,26 @@ impl Profile {
 /// One writer at a time, under the engine's lock.
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> Profile {
+        let map = Mapping::anonymous(sluice_abi::profile_bytes(8)).expect("room");
+        Profile::new(map, 8)
+    }
+
+    /// A fault can come before its thread is known: that is no thread's, whoever comes next.
+    #[test]
+    fn misses_of_an_unknown_thread_are_no_other_threads() {
+        let profile = profile();
+        profile.missed(0, 0);
+        profile.missed(0, 77);
+        let block = profile.block();
+        assert_eq!(block.others.misses.load(Relaxed), 1);
+        assert_eq!(block.thread[0].id.load(Relaxed), 77);
+        assert_eq!(block.thread[0].missed.misses.load(Relaxed), 1);
+    }
 }

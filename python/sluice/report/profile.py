@@ -8,10 +8,7 @@ from sluice.report import units
 from sluice.report.content import Grid, Row
 from sluice.report.folder import Run, Table
 
-# Libraries that allocate for whoever calls them: a line begins with who that is.
-ALLOCATORS = ("libc.so", "libc-", "libstdc++", "ld-linux")
 ROWS_MAX = 20
-CALLS_MAX = 4
 
 
 def site_grid(runs: list[Run]) -> Grid | None:
@@ -72,25 +69,4 @@ def _waited(ns: float, total: float) -> list[str]:
 def _name(one: Table, listed: str) -> str:
     if listed == "threads":
         return f"{one.text('name')} ({one.number('thread') or 0:.0f})"
-    calls = one.tables("calls")
-    inner = 0
-    while inner < len(calls) and _file(calls[inner].text("module")).startswith(ALLOCATORS):
-        inner += 1
-    calls = calls[inner:] or calls
-    names = [call.text("function") for call in calls]
-    if "main" in names:
-        calls = calls[:names.index("main") + 1]
-    return " < ".join(_call(call) for call in calls[:CALLS_MAX]) or "code without a file"
-
-
-def _call(call: Table) -> str:
-    function, file, line = call.text("function"), call.text("file"), call.number("line")
-    if function in (None, units.ABSENT):
-        return f"{_file(call.text('module'))}+{int(call.number('address') or 0):#x}"
-    if file in (None, units.ABSENT) or line is None:
-        return function
-    return f"{function} ({_file(file)}:{int(line)})"
-
-
-def _file(path: str | None) -> str:
-    return (path or "").rsplit("/", 1)[-1]
+    return one.text("by") or units.ABSENT

@@ -13,6 +13,8 @@ class AllocationSite:
     """A place in the program that allocates device memory."""
     allocations: int
     """How often it allocated so many bytes as are looked at."""
+    by: str
+    """The calls in a line, from the one that called the allocator outwards to `main`."""
     bytes: int
     """Bytes that it allocated, all together."""
     calls: list[CallFrame]

@@ -1,7 +1,7 @@
 //! Which allocations and which threads the misses belong to, for `--profile`.
 
 use super::symbols::Symbols;
-use sluice_results::{AllocationSite, CallFrame, MissProfile, ProfiledMisses, read_profile};
+use sluice_results::{CallFrame, MissProfile, ProfiledMisses, read_profile};
 use sluice_units::round_bytes;
 use std::fmt::Write;
 use std::path::Path;
@@ -19,6 +19,7 @@ pub fn read(session: &Path, from_bytes: u64) -> MissProfile {
     let mut symbols = Symbols::default();
     for site in &mut profile.sites {
         site.calls = symbols.of(&site.calls);
+        site.by = by(&site.calls);
     }
     profile
 }
@@ -47,7 +48,7 @@ pub fn text_of(profile: &MissProfile) -> String {
                 site.missed,
                 all,
                 &round_bytes(site.bytes),
-                &by(site),
+                &site.by,
             ),
             false => sum(&mut rest, site.missed),
         }
@@ -97,18 +98,18 @@ fn line(text: &mut String, missed: ProfiledMisses, all: ProfiledMisses, bytes: &
     );
 }
 
-/// The calls of a site in a line: from who called the allocator outwards.
-fn by(site: &AllocationSite) -> String {
+/// Calls in a line: from who called the allocator outwards.
+fn by(calls: &[CallFrame]) -> String {
     let is_allocator = |call: &&CallFrame| {
         let name = file_name(&call.module);
         ALLOCATORS.iter().any(|known| name.starts_with(known))
     };
-    let inner = site.calls.iter().take_while(is_allocator).count();
-    let from = if inner < site.calls.len() { inner } else { 0 };
+    let inner = calls.iter().take_while(is_allocator).count();
+    let from = if inner < calls.len() { inner } else { 0 };
     // What calls `main` is no answer to anybody.
     let is_main = |call: &CallFrame| call.function.as_deref() == Some("main");
-    let until = site.calls.iter().position(is_main);
-    let calls = &site.calls[from..until.map_or(site.calls.len(), |at| at + 1).max(from)];
+    let until = calls.iter().position(is_main);
+    let calls = &calls[from..until.map_or(calls.len(), |at| at + 1).max(from)];
     match calls {
         [] => "code without a file".to_owned(),
         calls => {
@@ -132,4 +133,34 @@ fn name_of(call: &CallFrame) -> String {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(module: &str, function: Option<&str>, line: Option<u32>) -> CallFrame {
+        CallFrame {
+            module: module.to_owned(),
+            address: 0x1234,
+            function: function.map(str::to_owned),
+            file: line.map(|_| "/src/prog.c".to_owned()),
+            line,
+        }
+    }
+
+    #[test]
+    fn a_line_begins_with_who_called_the_allocator_and_ends_with_main() {
+        let known = [
+            call("/lib/libstdc++.so.6", Some("operator new"), None),
+            call("/bin/prog", Some("build"), Some(12)),
+            call("/bin/prog", Some("main"), Some(40)),
+            call("/lib/libc.so.6", Some("__libc_start_main"), None),
+        ];
+        assert_eq!(by(&known), "build (prog.c:12) < main (prog.c:40)");
+        assert_eq!(by(&known[..1]), "operator new");
+        let unknown = [call("/bin/prog", None, None), call("", None, None)];
+        assert_eq!(by(&unknown), "prog+0x1234 < 0x1234");
+        assert_eq!(by(&[]), "code without a file");
+    }
 }

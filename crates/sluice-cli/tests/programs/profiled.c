@@ -44,16 +44,33 @@ static void *reader(void *nothing)
 	return NULL;
 }
 
+static void small_ones(void)
+{
+	for (int at = 0; at < 2000; at++) {
+		volatile unsigned char *piece = malloc(1000);
+		total += (piece[0] = 1);
+	}
+}
+
 /* A freed piece is no site's any more: what others get of it is theirs. */
 __attribute__((noinline)) static void reuse(void)
 {
 	unsigned char *freed = malloc(SMALL);
 	total += walk(freed, SMALL, 1);
 	free(freed);
-	for (int at = 0; at < 2000; at++) {
-		volatile unsigned char *piece = malloc(1000);
-		total += (piece[0] = 1);
-	}
+	small_ones();
+}
+
+/* What is given back in pieces, each smaller than what is looked at, is no site's either. */
+__attribute__((noinline)) static void pieces(void)
+{
+	const size_t piece = 4 * PAGE;
+	unsigned char *whole = mmap(NULL, SMALL, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	total += walk(whole, SMALL, 1);
+	for (size_t at = 0; at < SMALL; at += piece)
+		munmap(whole + at, piece);
+	small_ones();
 }
 
 static unsigned char *grown;
@@ -84,6 +101,7 @@ int main(void)
 	if (pthread_create(&thread, NULL, reader, NULL) || pthread_join(thread, NULL))
 		return 1;
 	reuse();
+	pieces();
 	grow();
 	if (fork() == 0)
 		return child();
