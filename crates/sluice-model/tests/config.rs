@@ -79,7 +79,17 @@ fn an_unknown_key_suggests_the_nearest() {
 }
 
 /// Key, refused value, and what the message must say.
-const REFUSED: [(&str, &str, &str); 19] = [
+const REFUSED: [(&str, &str, &str); 21] = [
+    (
+        "device.link_bandwidth",
+        "8GB",
+        "; expected \"none\" or a bandwidth such as 16GB/s, or a whole number of MB/s from 1 to ",
+    ),
+    (
+        "device.link_bandwidth",
+        "0GB/s",
+        "; expected \"none\" or a bandwidth",
+    ),
     (
         "cache.policy",
         "s3fif",
@@ -173,6 +183,18 @@ fn a_bad_value_names_key_value_and_choices() {
             "a refused value must change nothing"
         );
     }
+}
+
+#[test]
+fn a_bandwidth_has_a_unit_or_is_a_number_of_megabytes() {
+    let of = |value| {
+        let raw = set(&[("device.link_bandwidth", value)]);
+        DeviceConfig::new(&raw).unwrap().link_bandwidth
+    };
+    assert_eq!(
+        ["none", "8000", "8GB/s", "1GiB/s"].map(of),
+        [None, Some(8_000), Some(8_000), Some(1_073)]
+    );
 }
 
 /// Values that contradict each other, and what the message must say.

@@ -22,6 +22,11 @@ pub enum Kind {
         /// The largest number accepted.
         max: u64,
     },
+    /// A size a second with its unit, or a whole number of MB/s (10^6 bytes).
+    Bandwidth {
+        /// The largest bandwidth accepted, MB/s. Zero is never accepted.
+        max: u64,
+    },
     /// A number of blocks, or a percentage of a plane's blocks.
     BlocksOrShare,
     /// A percentage or ratio.
@@ -75,7 +80,7 @@ pub enum Value {
     Time(Ps),
     /// Of [`Kind::Size`], or the size of [`Kind::SizeOrShare`].
     Size(Bytes),
-    /// Of [`Kind::Count`], or the number of [`Kind::BlocksOrShare`].
+    /// Of [`Kind::Count`], MB/s of [`Kind::Bandwidth`], or the number of [`Kind::BlocksOrShare`].
     Count(u64),
     /// Of [`Kind::Share`] and of the two that take a share beside something else.
     Share(Ratio),
@@ -122,6 +127,10 @@ impl Kind {
                 .map(Value::Size),
             Kind::SizeOrShare => Kind::Size.parse(text).or_else(|| share(text, 100)),
             Kind::Count { min, max } => count(text, *min, *max),
+            Kind::Bandwidth { max } => match sluice_units::parse_bandwidth(text) {
+                Some(mb) => (1..=*max).contains(&mb).then_some(Value::Count(mb)),
+                None => count(text, 1, *max),
+            },
             Kind::BlocksOrShare => count(text, 1, GC_BLOCKS_MAX).or_else(|| share(text, 50)),
             Kind::Share { max_percent } => share(text, *max_percent),
             Kind::Order(names) => order(text, names).map(|order| Value::Order(names, order)),
@@ -149,6 +158,9 @@ impl Kind {
                 "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
             }
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Bandwidth { max } => {
+                format!("a bandwidth such as 16GB/s, or a whole number of MB/s from 1 to {max}")
+            }
             Kind::BlocksOrShare => {
                 "a number of blocks from 1, or a percentage of a plane's blocks up to 50%"
                     .to_owned()
@@ -193,6 +205,7 @@ impl Kind {
             | Kind::Size
             | Kind::SizeOrShare
             | Kind::Count { .. }
+            | Kind::Bandwidth { .. }
             | Kind::BlocksOrShare
             | Kind::Share { .. }
             | Kind::Order(_)

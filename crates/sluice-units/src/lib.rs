@@ -5,6 +5,7 @@
 //! with integer arithmetic, so a value survives a trip through text exactly.
 #![forbid(unsafe_code)]
 
+mod bandwidth;
 mod bits;
 mod buckets;
 mod bytes;
@@ -18,6 +19,7 @@ mod rng;
 mod text;
 mod time;
 
+pub use bandwidth::parse_bandwidth;
 pub use bits::Bits;
 pub use buckets::{
     ALL_BUCKETS, SUB_BUCKETS, bucket_floor, bucket_middle, bucket_of, buckets_below,

@@ -112,9 +112,9 @@ sluice_params::params! {
     pub(crate) struct LinkParams {
         bandwidth: u64 {
             key: "link.bandwidth",
-            kind: Kind::Count { min: 1, max: 64_000_000 },
+            kind: Kind::Bandwidth { max: 64_000_000 },
             default: "16000",
-            meaning: "MB/s (10^6 bytes) of the link to the device, each way",
+            meaning: "bandwidth of the link to the device, each way",
             source: "SkyByte Table II: 16 GB/s",
         }
         model: LinkModel {

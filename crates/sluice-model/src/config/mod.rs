@@ -80,9 +80,9 @@ sluice_params::params! {
         }
         link_bandwidth: Option<u64> {
             key: "device.link_bandwidth",
-            kind: Kind::Or("none", &Kind::Count { min: 1, max: 64_000_000 }),
+            kind: Kind::Or("none", &Kind::Bandwidth { max: 64_000_000 }),
             default: "none",
-            meaning: "MB/s (10^6 bytes) of the CXL link, each way: a load's line occupies it back, \
+            meaning: "bandwidth of the CXL link, each way: a load's line occupies it back, \
                       a store's there, and others wait; none: no bound. A system has \
                       link.bandwidth besides",
             source: "assumed: no bound; a data sheet of PCIe 5.0 x4 has 16000",

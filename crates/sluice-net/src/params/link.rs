@@ -10,9 +10,10 @@ sluice_params::params! {
     pub(crate) struct LinkParams {
         bandwidth: Option<u64> {
             key: "link.bandwidth",
-            kind: Kind::Or("none", &Kind::Count { min: 1, max: 100_000_000 }),
+            kind: Kind::Or("none", &Kind::Bandwidth { max: 100_000_000 }),
             default: "64000",
-            meaning: "MB/s in each direction, or of both together if half duplex; none: no limit",
+            meaning: "bandwidth in each direction, or of both together if half duplex; none: \
+                      no limit",
             source: "PCIe 6.0: 64 GT/s on 8 lanes, without coding (ESF sections I and II-A)",
         }
         width: u32 {

@@ -123,9 +123,10 @@ sluice_params::params! {
         }
         bandwidth: Option<u64> {
             key: "endpoint.bandwidth",
-            kind: Kind::Or("none", &Kind::Count { min: 1, max: 100_000_000 }),
+            kind: Kind::Or("none", &Kind::Bandwidth { max: 100_000_000 }),
             default: "none",
-            meaning: "MB/s of data that the controller hands on; each logical device has its share",
+            meaning: "bandwidth of data that the controller hands on; each logical device has \
+                      its share",
             source: "assumed: ESF has no such limit",
         }
         logical_devices: u32 {

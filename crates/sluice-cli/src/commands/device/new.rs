@@ -5,7 +5,7 @@ use clap::Args;
 use sluice_config::{describe, parse};
 use sluice_model::{DeviceConfig, RawConfig};
 use sluice_region::open_regular;
-use sluice_units::{Bytes, Ps};
+use sluice_units::{Bytes, Ps, parse_bandwidth};
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::PathBuf;
@@ -54,11 +54,9 @@ pub struct NewArgs {
 /// MB/s of `8GB/s`.
 fn rate(text: &str) -> Result<u64, ArgumentError> {
     let expected = || ArgumentError::Expected("a size a second, such as 8GB/s".to_owned());
-    let bytes: Bytes = text.strip_suffix("/s").ok_or_else(expected)?.parse()?;
-    match bytes.0 / 1_000_000 {
-        0 => Err(expected()),
-        mb => Ok(mb),
-    }
+    parse_bandwidth(text)
+        .filter(|mb| *mb > 0)
+        .ok_or_else(expected)
 }
 
 /// A value as it was typed, in the unit of its parameter.
