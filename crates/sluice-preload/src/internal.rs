@@ -19,7 +19,7 @@ const RANGE_BYTES: usize = 1 << 36;
 const RANGE_BYTES_MIN: usize = 1 << 22;
 /// From here on an allocation has pages of its own, which are zeros without being written: the
 /// tables of a large device cost what is used of them, in memory, at the start, and at each fork.
-const LARGE: usize = 1 << 17;
+const LARGE: usize = 1 << 13;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static RANGE: AtomicUsize = AtomicUsize::new(0);

@@ -109,3 +109,38 @@ fn what_the_host_costs_is_measured_once_a_session() {
         }
     }
 }
+
+/// A start went through every line of the flash array, and touched 3,000 pages on 2 TiB instead of
+/// 330. What a device has for each page or line is zeros that nobody looks at.
+#[test]
+fn starts_and_forks_touch_no_more_of_a_larger_device() {
+    let touched = |trap, capacity, more: &str| -> Vec<i64> {
+        let mut run = Sluice::run(trap).cache("1MiB");
+        for (key, value) in [("device.capacity", capacity)]
+            .into_iter()
+            .chain(more.split_whitespace().filter_map(|pair| pair.split_once('=')))
+        {
+            run = run.set(key, value);
+        }
+        let out = run.program([helper!("starts.c")]);
+        assert!(out.status.success(), "{out:#?}");
+        let words = out.own_stdout().split_whitespace();
+        words.map(|word| word.parse().expect("a number")).collect()
+    };
+    /// Of some 300; the larger device has tables of more levels in the kernel, and counts longer.
+    const MORE_MAX: i64 = 40;
+    let settings = [
+        "",
+        "ftl.gc_policy=fifo ftl.wear_levelling=static",
+        "ftl.gc_policy=d-choices ftl.mapping=dftl",
+        "ftl.gc_policy=cost-benefit ftl.precondition=none",
+    ];
+    for (trap, more) in TRAPS.iter().cycle().zip(settings) {
+        let [small, large] = ["64MiB", "2TiB"].map(|size| touched(trap, size, more));
+        let is_well = |(small, large): (&i64, &i64)| large - small < MORE_MAX;
+        assert!(
+            small.len() == 2 && small.iter().zip(&large).all(is_well),
+            "{trap} {more}: a start and a fork touch {small:?} pages, and {large:?}"
+        );
+    }
+}

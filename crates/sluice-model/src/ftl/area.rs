@@ -73,7 +73,7 @@ impl Area {
                 };
                 precondition::overwrite(&mut lines, &geometry, &rules, &mut rng);
                 let full = |line| lines.state(line) == State::Closed;
-                let valid = lines.valid_by_line();
+                let valid = (0..geometry.lines()).map(|line| lines.valid(line));
                 Fresh::Scattered(Box::new(Scatter::new(&geometry, valid, full, &mut rng)))
             }
             Precondition::Sequential | Precondition::Random => Fresh::Home(geometry),

@@ -62,11 +62,12 @@ impl Scatter {
     /// end. Lines that are not have their valid pages at the start.
     pub fn new(
         geometry: &Geometry,
-        valid: &[u32],
+        valid: impl ExactSizeIterator<Item = u32>,
         mut full: impl FnMut(u32) -> bool,
         rng: &mut Rng,
     ) -> Scatter {
-        let mut before = Vec::with_capacity(valid.len() + 1);
+        let lines = valid.len();
+        let mut before = Vec::with_capacity(lines + 1);
         let mut guide = Vec::with_capacity((geometry.lpns / GUIDE + 2) as usize);
         let mut sum = 0;
         for (line, count) in (0..).zip(valid) {
@@ -78,7 +79,7 @@ impl Scatter {
         }
         assert_eq!(sum, geometry.lpns, "every logical page is valid once");
         before.push(sum);
-        guide.push(valid.len() as u32 - 1);
+        guide.push(lines as u32 - 1);
         let bits = u32::BITS - (geometry.lpns - 1).leading_zeros();
         let pages = u64::from(geometry.line_pages);
         let turn = (0..geometry.lines()).map(|line| match full(line) {

@@ -163,7 +163,7 @@ impl Collector {
             return false;
         };
         let mut moves = 0;
-        while store.lines.valid(line) > 0 {
+        while store.lines.valid_of_full(line) > 0 {
             let place = line * store.geometry.line_pages + next;
             if let Some(lpn) = store.map.owner_of(place) {
                 if moves == most {

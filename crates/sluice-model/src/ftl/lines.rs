@@ -1,22 +1,24 @@
 //! The state of every line: free, open, closed, being collected, or retired.
 
 use super::WearReport;
+use super::free::Free;
 use super::geometry::{Blocks, Geometry};
-use crate::config::{Settings, Wear};
+use crate::config::Settings;
 use crate::victim::{AnyGcVictim, GcSpace};
-use sluice_lists::Lists;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cmp::Ordering;
 
 /// Lines by state, and the policy that picks those to collect.
 ///
 /// Counts alone: where pages are is the map's business, so that preconditioning can run on this.
+/// A table that is as long as the device begins as zeros, so that one which is never written to
+/// costs nothing: a program that only reads must not wait until there are lines to write to.
 pub(super) struct Lines {
     geometry: Geometry,
     streams: u32,
-    /// Per line: pages that hold valid data.
-    valid: Vec<u32>,
-    state: Vec<State>,
+    /// Per line: pages that were written since it was erased and hold no valid data.
+    stale: Vec<u32>,
+    /// Per line: a [`State`], or [`AS_AT_START`].
+    state: Vec<u8>,
     /// Per line: the stream it was opened for.
     stream: Vec<u8>,
     /// Per line: how often it was erased.
@@ -30,9 +32,13 @@ pub(super) struct Lines {
     pub for_cold: bool,
 }
 
+/// The state of a line that has had no other.
+const AS_AT_START: u8 = 0;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub(super) enum State {
-    Free,
+    Free = 1,
     Open,
     /// Full, and the policy knows it.
     Closed,
@@ -50,6 +56,10 @@ struct Pool {
     free: u32,
     /// Pages written there, the clock of policies that look at age.
     written: u64,
+    /// The line that was open at the start. Those before it were closed, those after it free ..
+    first_open: u32,
+    /// .. up to here, from where on lines lack a block.
+    end: u32,
 }
 
 /// A line being written, and its next page. `next == line_pages` is full.
@@ -66,38 +76,15 @@ pub(super) enum Writer {
     Gc(u32),
 }
 
-/// The free lines of each pool.
-enum Free {
-    /// First freed, first used.
-    Queue(Lists),
-    /// The least worn first.
-    Worn(Vec<BinaryHeap<Reverse<(u32, u32)>>>),
-}
-
-impl Free {
-    fn push(&mut self, pool: u32, line: u32, erases: u32) {
-        match self {
-            Free::Queue(lists) => lists.push_front(pool, line),
-            Free::Worn(heaps) => heaps[pool as usize].push(Reverse((erases, line))),
+impl Pool {
+    /// What a line of the pool is as long as nobody has changed it.
+    fn state_at_start(&self, line: u32) -> State {
+        match line.cmp(&self.first_open) {
+            Ordering::Less => State::Closed,
+            Ordering::Equal => State::Open,
+            Ordering::Greater if line < self.end => State::Free,
+            Ordering::Greater => State::Retired,
         }
-    }
-
-    fn pop(&mut self, pool: u32) -> Option<u32> {
-        match self {
-            Free::Queue(lists) => lists.pop_back(pool),
-            Free::Worn(heaps) => heaps[pool as usize].pop().map(|Reverse((_, line))| line),
-        }
-    }
-
-    /// Looks at every free line: only moves of a whole line of cold data are worth that.
-    fn pop_most_worn(&mut self, pool: u32) -> Option<u32> {
-        let Free::Worn(heaps) = self else {
-            return self.pop(pool);
-        };
-        let heap = &mut heaps[pool as usize];
-        let Reverse(most) = *heap.iter().min()?;
-        heap.retain(|Reverse(line)| *line != most);
-        Some(most.1)
     }
 }
 
@@ -111,24 +98,15 @@ impl Lines {
         written: bool,
     ) -> Lines {
         let count = geometry.lines() as usize;
-        let per_pool = geometry.lines_per_pool as usize;
-        let free = match settings.ftl.wear {
-            Wear::None => Free::Queue(Lists::new(geometry.pools, count as u32)),
-            Wear::Dynamic | Wear::Static => Free::Worn(
-                (0..geometry.pools)
-                    .map(|_| BinaryHeap::with_capacity(per_pool))
-                    .collect(),
-            ),
-        };
         let mut lines = Lines {
             geometry: *geometry,
             streams: space.streams,
-            valid: vec![0; count],
-            state: vec![State::Free; count],
+            stale: vec![0; count],
+            state: vec![AS_AT_START; count],
             stream: vec![0; count],
             erases: vec![0; count],
             policy: (settings.ftl.gc.build)(space),
-            free,
+            free: Free::new(settings.ftl.wear, geometry.pools, geometry.lines_per_pool),
             pools: Vec::with_capacity(geometry.pools as usize),
             open: Vec::with_capacity((geometry.pools * space.streams * 2) as usize),
             for_cold: false,
@@ -150,18 +128,9 @@ impl Lines {
         };
         let first = pool * geometry.lines_per_pool;
         let open = first + home / geometry.line_pages;
-        for line in first..open {
-            self.valid[line as usize] = geometry.line_pages;
-            self.state[line as usize] = State::Closed;
-            self.policy.close(line, 0, 0);
-        }
-        self.valid[open as usize] = home % geometry.line_pages;
-        self.state[open as usize] = State::Open;
-        for line in open + 1..first + usable {
-            self.free.push(pool, line, 0);
-        }
-        let missing = first + usable..first + geometry.lines_per_pool;
-        self.state[missing.start as usize..missing.end as usize].fill(State::Retired);
+        let end = first + usable;
+        self.policy.begin(pool, open - first);
+        self.free.add_pool(open + 1..end);
         let full = Open {
             line: open,
             next: geometry.line_pages,
@@ -171,11 +140,14 @@ impl Lines {
             next: home % geometry.line_pages,
         });
         self.open.extend((1..2 * self.streams).map(|_| full));
+        let missing = geometry.lines_per_pool - usable;
         self.pools.push(Pool {
             valid: home,
-            valid_max: valid_max - missing.len() as u32 * geometry.line_pages,
-            free: first + usable - open - 1,
+            valid_max: valid_max - missing * geometry.line_pages,
+            free: end - open - 1,
             written: 0,
+            first_open: open,
+            end,
         });
     }
 
@@ -198,12 +170,44 @@ impl Lines {
             .sum()
     }
 
+    /// Pages of the line that hold valid data.
     pub fn valid(&self, line: u32) -> u32 {
-        self.valid[line as usize]
+        match self.state(line) {
+            State::Free | State::Retired => 0,
+            State::Open => self.written(line) - self.stale[line as usize],
+            State::Closed | State::Taken => self.valid_of_full(line),
+        }
+    }
+
+    /// The same of a line that is known to be closed or taken.
+    #[inline]
+    pub fn valid_of_full(&self, line: u32) -> u32 {
+        self.geometry.line_pages - self.stale[line as usize]
+    }
+
+    /// Pages of an open line that were written.
+    fn written(&self, line: u32) -> u32 {
+        let writers = 2 * self.streams as usize;
+        let first = self.geometry.pool_of(line) as usize * writers;
+        // A writer that has filled a line may have nothing to do with it any more.
+        let is_at = |open: &&Open| open.line == line && open.next < self.geometry.line_pages;
+        let mut open = self.open[first..first + writers].iter();
+        open.find(is_at).expect("a writer has each open line").next
     }
 
     pub fn state(&self, line: u32) -> State {
-        self.state[line as usize]
+        match self.state[line as usize] {
+            AS_AT_START => self.pools[self.geometry.pool_of(line) as usize].state_at_start(line),
+            1 => State::Free,
+            2 => State::Open,
+            3 => State::Closed,
+            4 => State::Taken,
+            _ => State::Retired,
+        }
+    }
+
+    fn set_state(&mut self, line: u32, state: State) {
+        self.state[line as usize] = state as u8;
     }
 
     pub fn stream(&self, line: u32) -> u32 {
@@ -244,7 +248,6 @@ impl Lines {
         let place = open.line * self.geometry.line_pages + open.next;
         open.next += count;
         self.open[slot] = open;
-        self.valid[open.line as usize] += count;
         self.pools[pool as usize].valid += count;
         self.pools[pool as usize].written += u64::from(count);
         if open.next == self.geometry.line_pages {
@@ -259,16 +262,16 @@ impl Lines {
             false => self.free.pop(pool)?,
         };
         self.pools[pool as usize].free -= 1;
-        self.state[line as usize] = State::Open;
+        self.set_state(line, State::Open);
         let (Writer::Host(stream) | Writer::Gc(stream)) = writer;
         self.stream[line as usize] = stream as u8;
         Some(Open { line, next: 0 })
     }
 
     fn close(&mut self, line: u32) {
-        self.state[line as usize] = State::Closed;
-        let stale = self.geometry.line_pages - self.valid[line as usize];
+        self.set_state(line, State::Closed);
         let pool = self.geometry.pool_of(line) as usize;
+        let stale = self.stale[line as usize];
         self.policy.close(line, stale, self.pools[pool].written);
     }
 
@@ -283,58 +286,65 @@ impl Lines {
     /// A page of the line is no longer wanted.
     #[inline]
     pub fn make_stale(&mut self, line: u32) {
-        self.valid[line as usize] -= 1;
+        let stale = &mut self.stale[line as usize];
+        *stale += 1;
         let pool = &mut self.pools[self.geometry.pool_of(line) as usize];
         pool.valid -= 1;
-        if self.state[line as usize] == State::Closed {
-            let stale = self.geometry.line_pages - self.valid[line as usize];
-            self.policy.invalidate(line, stale, pool.written);
+        let is_closed = match self.state[line as usize] {
+            AS_AT_START => line < pool.first_open,
+            state => state == State::Closed as u8,
+        };
+        if is_closed {
+            self.policy.invalidate(line, *stale, pool.written);
         }
     }
 
     /// Valid pages of a line being collected have moved on.
     pub fn moved(&mut self, line: u32, count: u32) {
-        self.valid[line as usize] -= count;
+        self.stale[line as usize] += count;
         self.pools[self.geometry.pool_of(line) as usize].valid -= count;
     }
 
-    /// Stops writing the open line: what is left of it stays unwritten. It must be collected.
+    /// Stops writing the open line: what is left of it counts as written in vain. It must be
+    /// collected.
     pub fn abandon(&mut self, pool: u32, writer: Writer) {
         let slot = self.slot(pool, writer);
-        self.open[slot].next = self.geometry.line_pages;
+        let open = &mut self.open[slot];
+        self.stale[open.line as usize] += self.geometry.line_pages - open.next;
+        open.next = self.geometry.line_pages;
     }
 
     /// Takes what the policy thinks is best to collect.
     pub fn take_victim(&mut self, pool: u32) -> Option<u32> {
         let line = self
             .policy
-            .victim(pool, &self.valid, self.pools[pool as usize].written)?;
-        debug_assert_eq!(self.state[line as usize], State::Closed);
-        self.state[line as usize] = State::Taken;
+            .victim(pool, &self.stale, self.pools[pool as usize].written)?;
+        debug_assert_eq!(self.state(line), State::Closed);
+        self.set_state(line, State::Taken);
         Some(line)
     }
 
     /// Takes a line that is closed or was just closed, whatever the policy thinks.
     pub fn take(&mut self, line: u32) {
-        if self.state[line as usize] == State::Closed {
-            let stale = self.geometry.line_pages - self.valid[line as usize];
-            self.policy.remove(line, stale);
+        if self.state(line) == State::Closed {
+            self.policy.remove(line, self.stale[line as usize]);
         }
-        self.state[line as usize] = State::Taken;
+        self.set_state(line, State::Taken);
     }
 
     /// Takes back an erased line.
     pub fn free(&mut self, line: u32) {
         let pool = self.geometry.pool_of(line);
         self.erases[line as usize] += 1;
-        self.state[line as usize] = State::Free;
+        self.stale[line as usize] = 0;
+        self.set_state(line, State::Free);
         self.free.push(pool, line, self.erases[line as usize]);
         self.pools[pool as usize].free += 1;
     }
 
     /// Takes a line out of use: the pool holds so much less.
     pub fn retire(&mut self, line: u32) {
-        self.state[line as usize] = State::Retired;
+        self.set_state(line, State::Retired);
         let pool = &mut self.pools[self.geometry.pool_of(line) as usize];
         pool.valid_max = pool.valid_max.saturating_sub(self.geometry.line_pages);
     }
@@ -342,26 +352,13 @@ impl Lines {
     /// Forgets the wear so far. Free lines keep their order.
     pub fn forget_wear(&mut self) {
         self.erases.fill(0);
-        if let Free::Worn(heaps) = &mut self.free {
-            for heap in heaps {
-                let mut lines = std::mem::take(heap).into_vec();
-                lines
-                    .iter_mut()
-                    .for_each(|Reverse((erases, _))| *erases = 0);
-                *heap = lines.into();
-            }
-        }
-    }
-
-    pub fn valid_by_line(&self) -> &[u32] {
-        &self.valid
+        self.free.forget_wear();
     }
 
     pub fn wear(&self) -> WearReport {
-        let used = self.erases.iter().zip(&self.state);
-        let used = used
-            .filter(|(_, state)| **state != State::Retired)
-            .map(|(erases, _)| *erases);
+        let used = (0..self.geometry.lines())
+            .filter(|line| self.state(*line) != State::Retired)
+            .map(|line| self.erases(line));
         WearReport {
             least: used.clone().min().unwrap_or(0),
             most: used.clone().max().unwrap_or(0),
@@ -373,10 +370,9 @@ impl Lines {
     /// Pages of a line that were written since it was erased.
     #[cfg(test)]
     pub fn programmed(&self, line: u32) -> u32 {
-        let open = self.open.iter().find(|open| open.line == line);
-        match self.state[line as usize] {
+        match self.state(line) {
             State::Free | State::Retired => 0,
-            State::Open => open.map_or(0, |open| open.next),
+            State::Open => self.written(line),
             State::Closed | State::Taken => self.geometry.line_pages,
         }
     }

@@ -10,6 +10,7 @@ mod area;
 #[cfg(test)]
 mod check;
 mod factory;
+mod free;
 mod fresh;
 mod gc;
 mod geometry;

@@ -77,8 +77,8 @@ fn collect(lines: &mut Lines, pool: u32, rules: &Rules) {
         } else {
             stream
         });
-        while lines.valid(victim) > 0 {
-            let count = lines.valid(victim).min(lines.left(pool, writer));
+        while lines.valid_of_full(victim) > 0 {
+            let count = lines.valid_of_full(victim).min(lines.left(pool, writer));
             let place = lines.append(pool, writer, count);
             place.expect("a victim's pages fit into a free line");
             lines.moved(victim, count);

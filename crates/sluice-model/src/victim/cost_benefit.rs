@@ -52,6 +52,9 @@ impl GcVictim for CostBenefit {
         }
     }
 
+    /// A line without a stale page is in no list.
+    fn begin(&mut self, _pool: u32, _count: u32) {}
+
     fn close(&mut self, line: u32, stale: u32, now: u64) {
         self.add(line, stale, now);
     }
@@ -61,7 +64,7 @@ impl GcVictim for CostBenefit {
         self.add(line, stale, now);
     }
 
-    fn victim(&mut self, pool: u32, _valid: &[u32], now: u64) -> Option<u32> {
+    fn victim(&mut self, pool: u32, _stale: &[u32], now: u64) -> Option<u32> {
         // The best so far: its score as a fraction, its line and number of stale pages.
         let mut best: Option<(u128, u128, u32, u32)> = None;
         for stale in (1..=self.most[pool as usize]).rev() {

@@ -9,11 +9,11 @@ const DRAWS_MAX: u32 = 8;
 /// Held lines of each pool in a dense array, so that one can be drawn.
 pub struct DChoices {
     lines_per_pool: u32,
-    line_pages: u32,
     choices: u32,
-    /// Per pool, in its own stretch: the held lines.
+    /// Per pool, in its own stretch: the held lines. Less their places, which is nothing for the
+    /// lines that are full at the start.
     held: Vec<u32>,
-    /// Per line: where it stands in `held`.
+    /// Per line: its place in `held`, less its number.
     at: Vec<u32>,
     /// Per pool: how many are held.
     counts: Vec<u32>,
@@ -21,19 +21,29 @@ pub struct DChoices {
 }
 
 impl DChoices {
-    fn line(&self, pool: u32, index: u32) -> u32 {
-        self.held[(pool * self.lines_per_pool + index) as usize]
+    fn place(&self, pool: u32, index: u32) -> u32 {
+        pool * self.lines_per_pool + index
     }
 
-    fn draw(&mut self, pool: u32, valid: &[u32]) -> Option<u32> {
+    fn line(&self, pool: u32, index: u32) -> u32 {
+        let place = self.place(pool, index);
+        self.held[place as usize].wrapping_add(place)
+    }
+
+    fn put(&mut self, place: u32, line: u32) {
+        self.held[place as usize] = line.wrapping_sub(place);
+        self.at[line as usize] = place.wrapping_sub(line);
+    }
+
+    fn draw(&mut self, pool: u32, stale: &[u32]) -> Option<u32> {
         let count = u64::from(self.counts[pool as usize]);
         let mut best = None;
-        let mut least = self.line_pages;
+        let mut most = 0;
         for _ in 0..self.choices {
             let index = self.rng.below(count) as u32;
             let line = self.line(pool, index);
-            if valid[line as usize] < least {
-                least = valid[line as usize];
+            if stale[line as usize] > most {
+                most = stale[line as usize];
                 best = Some(line);
             }
         }
@@ -52,7 +62,6 @@ impl GcVictim for DChoices {
         let lines = space.pools as usize * space.lines_per_pool as usize;
         DChoices {
             lines_per_pool: space.lines_per_pool,
-            line_pages: space.line_pages,
             choices: space.choices,
             held: vec![0; lines],
             at: vec![0; lines],
@@ -61,25 +70,27 @@ impl GcVictim for DChoices {
         }
     }
 
+    fn begin(&mut self, pool: u32, count: u32) {
+        self.counts[pool as usize] = count;
+    }
+
     fn close(&mut self, line: u32, _stale: u32, _now: u64) {
         let pool = line / self.lines_per_pool;
-        let index = self.counts[pool as usize];
-        self.held[(pool * self.lines_per_pool + index) as usize] = line;
-        self.at[line as usize] = index;
+        self.put(self.place(pool, self.counts[pool as usize]), line);
         self.counts[pool as usize] += 1;
     }
 
     fn invalidate(&mut self, _line: u32, _stale: u32, _now: u64) {}
 
-    fn victim(&mut self, pool: u32, valid: &[u32], _now: u64) -> Option<u32> {
+    fn victim(&mut self, pool: u32, stale: &[u32], _now: u64) -> Option<u32> {
         let count = self.counts[pool as usize];
         if count == 0 {
             return None;
         }
-        let drawn = (0..DRAWS_MAX).find_map(|_| self.draw(pool, valid));
+        let drawn = (0..DRAWS_MAX).find_map(|_| self.draw(pool, stale));
         let line = drawn.or_else(|| {
             let mut lines = (0..count).map(|index| self.line(pool, index));
-            lines.find(|line| valid[*line as usize] < self.line_pages)
+            lines.find(|line| stale[*line as usize] > 0)
         })?;
         self.remove(line, 0);
         Some(line)
@@ -89,9 +100,8 @@ impl GcVictim for DChoices {
         let pool = line / self.lines_per_pool;
         self.counts[pool as usize] -= 1;
         let last = self.line(pool, self.counts[pool as usize]);
-        let index = self.at[line as usize];
-        self.held[(pool * self.lines_per_pool + index) as usize] = last;
-        self.at[last as usize] = index;
+        let place = self.at[line as usize].wrapping_add(line);
+        self.put(place, last);
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

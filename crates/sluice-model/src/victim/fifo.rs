@@ -17,6 +17,10 @@ impl GcVictim for Fifo {
         Fifo(Windowed::new(space, 1))
     }
 
+    fn begin(&mut self, pool: u32, count: u32) {
+        self.0.begin(pool, count);
+    }
+
     fn close(&mut self, line: u32, stale: u32, now: u64) {
         self.0.close(line, stale, now);
     }
@@ -25,8 +29,8 @@ impl GcVictim for Fifo {
         self.0.invalidate(line, stale, now);
     }
 
-    fn victim(&mut self, pool: u32, valid: &[u32], now: u64) -> Option<u32> {
-        self.0.victim(pool, valid, now)
+    fn victim(&mut self, pool: u32, stale: &[u32], now: u64) -> Option<u32> {
+        self.0.victim(pool, stale, now)
     }
 
     fn remove(&mut self, line: u32, stale: u32) {

@@ -44,6 +44,9 @@ impl GcVictim for Greedy {
         }
     }
 
+    /// A line without a stale page is in no list.
+    fn begin(&mut self, _pool: u32, _count: u32) {}
+
     fn close(&mut self, line: u32, stale: u32, _now: u64) {
         self.add(line, stale);
     }
@@ -53,7 +56,7 @@ impl GcVictim for Greedy {
         self.add(line, stale);
     }
 
-    fn victim(&mut self, pool: u32, _valid: &[u32], _now: u64) -> Option<u32> {
+    fn victim(&mut self, pool: u32, _stale: &[u32], _now: u64) -> Option<u32> {
         while self.most[pool as usize] > 0 {
             let list = pool * self.buckets + self.most[pool as usize];
             if let Some(line) = self.lists.pop_back(list) {

@@ -55,8 +55,8 @@ pub struct GcSpace {
 ///
 /// An implementor must:
 /// - allocate only in `build`;
-/// - return from `victim` only a held line of that pool with a page to gain (fewer valid ones
-///   than `line_pages`), and forget it; return `None` only if there is no such line;
+/// - return from `victim` only a held line of that pool with a page to gain (a stale one), and
+///   forget it; return `None` only if there is no such line;
 /// - decide by its own state alone, so that a run can be repeated.
 pub trait GcVictim: Sized {
     /// Name, meaning and source.
@@ -65,14 +65,19 @@ pub trait GcVictim: Sized {
     /// A policy that holds no line. The one place that may allocate.
     fn build(space: &GcSpace) -> Self;
 
+    /// The first `count` lines of a pool are full of valid pages, in order, before anything else
+    /// is said of them. A policy that has work with each of them makes it when it comes to one:
+    /// there may be millions, of which a short run uses none.
+    fn begin(&mut self, pool: u32, count: u32);
+
     /// `line` is full; `stale` of its pages are worthless already.
     fn close(&mut self, line: u32, stale: u32, now: u64);
 
     /// A page of `line` became worthless, which makes `stale` of them.
     fn invalidate(&mut self, line: u32, stale: u32, now: u64);
 
-    /// Chooses a line of the pool and forgets it. `valid` is per line of the device.
-    fn victim(&mut self, pool: u32, valid: &[u32], now: u64) -> Option<u32>;
+    /// Chooses a line of the pool and forgets it. `stale` is per line of the device.
+    fn victim(&mut self, pool: u32, stale: &[u32], now: u64) -> Option<u32>;
 
     /// `line`, with `stale` worthless pages, is collected for another reason.
     fn remove(&mut self, line: u32, stale: u32);
@@ -110,6 +115,11 @@ macro_rules! victims {
         }
 
         impl AnyGcVictim {
+            /// See [`GcVictim::begin`].
+            pub fn begin(&mut self, pool: u32, count: u32) {
+                match self { $(AnyGcVictim::$policy(p) => p.begin(pool, count),)+ }
+            }
+
             /// See [`GcVictim::close`].
             pub fn close(&mut self, line: u32, stale: u32, now: u64) {
                 match self { $(AnyGcVictim::$policy(p) => p.close(line, stale, now),)+ }
@@ -122,8 +132,8 @@ macro_rules! victims {
             }
 
             /// See [`GcVictim::victim`].
-            pub fn victim(&mut self, pool: u32, valid: &[u32], now: u64) -> Option<u32> {
-                match self { $(AnyGcVictim::$policy(p) => p.victim(pool, valid, now),)+ }
+            pub fn victim(&mut self, pool: u32, stale: &[u32], now: u64) -> Option<u32> {
+                match self { $(AnyGcVictim::$policy(p) => p.victim(pool, stale, now),)+ }
             }
 
             /// See [`GcVictim::remove`].

@@ -2,40 +2,81 @@
 
 use super::{GcInfo, GcSpace, GcVictim};
 use sluice_lists::Lists;
+use sluice_units::Bits;
+use std::ops::Range;
 
 /// Lines in the order in which they were filled.
+///
+/// First come those that were full at the start and have been looked for by number, then the others
+/// of them, a range of numbers, then those that were filled since or sent to the end.
 pub struct Windowed {
     lines_per_pool: u32,
-    line_pages: u32,
     window: u32,
+    /// Per pool two lists, [`EARLY`] and [`LATE`], on both sides of `untouched`.
     filled: Lists,
+    /// Per pool.
+    untouched: Vec<Range<u32>>,
+    /// Per line: whether it is in a late list, if in any.
+    is_late: Bits,
+}
+
+const EARLY: u32 = 0;
+const LATE: u32 = 1;
+
+fn list(pool: u32, which: u32) -> u32 {
+    2 * pool + which
 }
 
 impl Windowed {
     /// A window of so many lines.
     pub(super) fn new(space: &GcSpace, window: u32) -> Windowed {
+        let lines = space.pools * space.lines_per_pool;
         Windowed {
             lines_per_pool: space.lines_per_pool,
-            line_pages: space.line_pages,
             window,
-            filled: Lists::new(space.pools, space.pools * space.lines_per_pool),
+            filled: Lists::new(2 * space.pools, lines),
+            untouched: vec![0..0; space.pools as usize],
+            is_late: Bits::new(lines as usize),
         }
     }
 
+    /// The lines of a pool, those filled first first.
+    fn oldest(&self, pool: u32) -> impl Iterator<Item = u32> {
+        let from = move |which| {
+            let back = self.filled.back(list(pool, which));
+            std::iter::successors(back, |line| self.filled.newer(*line))
+        };
+        let untouched = self.untouched[pool as usize].clone();
+        from(EARLY).chain(untouched).chain(from(LATE))
+    }
+
     /// The best line of the window, the oldest among equals, or `None` if all are valid.
-    fn best(&self, pool: u32, valid: &[u32]) -> Option<u32> {
+    fn best(&self, pool: u32, stale: &[u32]) -> Option<u32> {
         let mut best = None;
-        let mut least = self.line_pages;
-        let mut line = self.filled.back(pool);
-        for _ in 0..self.window {
-            let Some(at) = line else { break };
-            if valid[at as usize] < least {
-                least = valid[at as usize];
-                best = Some(at);
+        let mut most = 0;
+        for line in self.oldest(pool).take(self.window as usize) {
+            if stale[line as usize] > most {
+                most = stale[line as usize];
+                best = Some(line);
             }
-            line = self.filled.newer(at);
         }
         best
+    }
+
+    fn len(&self, pool: u32) -> u32 {
+        let untouched = self.untouched[pool as usize].len() as u32;
+        self.filled.len(list(pool, EARLY)) + untouched + self.filled.len(list(pool, LATE))
+    }
+
+    fn push_late(&mut self, pool: u32, line: u32) {
+        self.is_late.set(line as usize);
+        self.filled.push_front(list(pool, LATE), line);
+    }
+
+    fn pop_oldest(&mut self, pool: u32) -> Option<u32> {
+        let early = self.filled.pop_back(list(pool, EARLY));
+        let line = early.or_else(|| self.untouched[pool as usize].next());
+        line.or_else(|| self.filled.pop_back(list(pool, LATE)))
     }
 }
 
@@ -51,31 +92,48 @@ impl GcVictim for Windowed {
         Windowed::new(space, space.window)
     }
 
+    fn begin(&mut self, pool: u32, count: u32) {
+        let first = pool * self.lines_per_pool;
+        self.untouched[pool as usize] = first..first + count;
+    }
+
     fn close(&mut self, line: u32, _stale: u32, _now: u64) {
-        self.filled.push_front(line / self.lines_per_pool, line);
+        self.push_late(line / self.lines_per_pool, line);
     }
 
     fn invalidate(&mut self, _line: u32, _stale: u32, _now: u64) {}
 
-    fn victim(&mut self, pool: u32, valid: &[u32], _now: u64) -> Option<u32> {
-        for _ in 0..self.filled.len(pool).div_ceil(self.window) {
-            if let Some(line) = self.best(pool, valid) {
-                self.filled.remove(pool, line);
+    fn victim(&mut self, pool: u32, stale: &[u32], _now: u64) -> Option<u32> {
+        for _ in 0..self.len(pool).div_ceil(self.window) {
+            if let Some(line) = self.best(pool, stale) {
+                self.remove(line, 0);
                 return Some(line);
             }
-            for _ in 0..self.window.min(self.filled.len(pool)) {
-                let line = self.filled.pop_back(pool)?;
-                self.filled.push_front(pool, line);
+            for _ in 0..self.window.min(self.len(pool)) {
+                let line = self.pop_oldest(pool)?;
+                self.push_late(pool, line);
             }
         }
         None
     }
 
     fn remove(&mut self, line: u32, _stale: u32) {
-        self.filled.remove(line / self.lines_per_pool, line);
+        let pool = line / self.lines_per_pool;
+        while self.untouched[pool as usize].contains(&line) {
+            let early = self.untouched[pool as usize].next();
+            early.inspect(|line| self.filled.push_front(list(pool, EARLY), *line));
+        }
+        let which = if self.is_late.has(line as usize) {
+            LATE
+        } else {
+            EARLY
+        };
+        self.filled.remove(list(pool, which), line);
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {
-        self.filled.iter(pool).collect()
+        let mut lines: Vec<u32> = self.oldest(pool).collect();
+        lines.reverse();
+        lines
     }
 }

@@ -72,13 +72,13 @@ struct Pair {
     name: &'static str,
     policy: AnyGcVictim,
     closed: Vec<Closed>,
-    valid: Vec<u32>,
+    stale: Vec<u32>,
     now: u64,
 }
 
 impl Pair {
     fn close(&mut self, line: u32, stale: u32) {
-        self.valid[line as usize] = PAGES - stale;
+        self.stale[line as usize] = stale;
         self.policy.close(line, stale, self.now);
         self.closed.push(Closed {
             line,
@@ -92,14 +92,14 @@ impl Pair {
         let closed = &mut self.closed[index];
         closed.stale += 1;
         closed.changed = self.now;
-        self.valid[closed.line as usize] -= 1;
+        self.stale[closed.line as usize] += 1;
         self.policy.invalidate(closed.line, closed.stale, self.now);
     }
 
     fn victim(&mut self, pool: u32) {
         let mine = |closed: &&Closed| closed.line / LINES == pool;
         let lines: Vec<Closed> = self.closed.iter().filter(mine).copied().collect();
-        let found = self.policy.victim(pool, &self.valid, self.now);
+        let found = self.policy.victim(pool, &self.stale, self.now);
         let dump = self.policy.dump(pool);
         assert_eq!(
             found.is_some(),
@@ -156,7 +156,7 @@ fn every_policy_takes_what_a_naive_search_takes() {
                 name: entry.info.name,
                 policy: (entry.build)(&space()),
                 closed: Vec::new(),
-                valid: vec![0; 2 * LINES as usize],
+                stale: vec![0; 2 * LINES as usize],
                 now: 0,
             };
             // FIFO sends intact lines to the end, which the naive order of filling does not know.
@@ -176,7 +176,7 @@ fn every_policy_takes_what_a_naive_search_takes() {
             held.sort_unstable();
             let mut closed: Vec<u32> = pair.closed.iter().map(|closed| closed.line).collect();
             closed.sort_unstable();
-            let gains = |line: &u32| pair.valid[*line as usize] < PAGES;
+            let gains = |line: &u32| pair.stale[*line as usize] > 0;
             held.retain(gains);
             closed.retain(gains);
             assert_eq!(held, closed, "{} lost a line", entry.info.name);
@@ -189,28 +189,90 @@ fn every_policy_takes_what_a_naive_search_takes() {
 fn no_policy_takes_an_intact_line() {
     for entry in GC_VICTIMS {
         let mut policy = (entry.build)(&space());
-        let mut valid = vec![PAGES; 2 * LINES as usize];
+        let mut stale = vec![0; 2 * LINES as usize];
         (0..LINES).for_each(|line| policy.close(line, 0, u64::from(line)));
-        assert_eq!(policy.victim(0, &valid, 100), None, "{}", entry.info.name);
-        valid[17] -= 1;
+        assert_eq!(policy.victim(0, &stale, 100), None, "{}", entry.info.name);
+        stale[17] += 1;
         policy.invalidate(17, 1, 101);
         assert_eq!(
-            policy.victim(1, &valid, 102),
+            policy.victim(1, &stale, 102),
             None,
             "{}: of the other pool",
             entry.info.name
         );
         assert_eq!(
-            policy.victim(0, &valid, 102),
+            policy.victim(0, &stale, 102),
             Some(17),
             "{}",
             entry.info.name
         );
         assert_eq!(
-            policy.victim(0, &valid, 103),
+            policy.victim(0, &stale, 103),
             None,
             "{}: it was forgotten",
             entry.info.name
         );
+    }
+}
+
+/// A policy that is told once of all lines that are full at the start goes on as one that was told
+/// of each.
+#[test]
+fn lines_that_are_full_at_the_start_are_as_if_each_had_been_closed() {
+    for entry in GC_VICTIMS {
+        for seed in 0..40 {
+            let name = entry.info.name;
+            let mut rng = Rng::stream(seed, name);
+            let full = rng.below(u64::from(LINES) + 1) as u32;
+            let [mut begun, mut told] = [(); 2].map(|()| (entry.build)(&space()));
+            for pool in 0..2 {
+                begun.begin(pool, full);
+                (0..full).for_each(|line| told.close(pool * LINES + line, 0, 0));
+            }
+            let mut held: Vec<u32> = (0..full).chain(LINES..LINES + full).collect();
+            let mut stale = vec![0; 2 * LINES as usize];
+            for now in 1..600 {
+                let pool = rng.below(2) as u32;
+                match rng.below(16) {
+                    0..2 => {
+                        let found = begun.victim(pool, &stale, now);
+                        assert_eq!(found, told.victim(pool, &stale, now), "{name}");
+                        held.retain(|line| Some(*line) != found);
+                    }
+                    2 => {
+                        let line = rng.below(u64::from(2 * LINES)) as u32;
+                        if !held.contains(&line) {
+                            held.push(line);
+                            stale[line as usize] = rng.below(3) as u32;
+                            let stale = stale[line as usize];
+                            for of in [&mut begun, &mut told] {
+                                of.close(line, stale, now);
+                            }
+                        }
+                    }
+                    3 if rng.below(3) == 0 && !held.is_empty() => {
+                        let at = rng.below(held.len() as u64) as usize;
+                        let line = held.swap_remove(at);
+                        let stale = stale[line as usize];
+                        for of in [&mut begun, &mut told] {
+                            of.remove(line, stale);
+                        }
+                    }
+                    _ if !held.is_empty() => {
+                        let line = held[rng.below(held.len() as u64) as usize];
+                        let stale = &mut stale[line as usize];
+                        if *stale < PAGES {
+                            *stale += 1;
+                            for of in [&mut begun, &mut told] {
+                                of.invalidate(line, *stale, now);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+                let dumps = [&begun, &told].map(|of| of.dump(pool));
+                assert_eq!(dumps[0], dumps[1], "{name}, seed {seed}, step {now}");
+            }
+        }
     }
 }
