@@ -116,10 +116,10 @@ fn what_the_host_costs_is_measured_once_a_session() {
 fn starts_and_forks_touch_no_more_of_a_larger_device() {
     let touched = |trap, capacity, more: &str| -> Vec<i64> {
         let mut run = Sluice::run(trap).cache("1MiB");
-        for (key, value) in [("device.capacity", capacity)]
-            .into_iter()
-            .chain(more.split_whitespace().filter_map(|pair| pair.split_once('=')))
-        {
+        for (key, value) in [("device.capacity", capacity)].into_iter().chain(
+            more.split_whitespace()
+                .filter_map(|pair| pair.split_once('=')),
+        ) {
             run = run.set(key, value);
         }
         let out = run.program([helper!("starts.c")]);
@@ -143,4 +143,30 @@ fn starts_and_forks_touch_no_more_of_a_larger_device() {
             "{trap} {more}: a start and a fork touch {small:?} pages, and {large:?}"
         );
     }
+}
+
+/// The unwinder came along as a library, whose start takes as long as that of many programs.
+#[test]
+fn a_program_in_c_gets_no_library_but_ours() {
+    let libraries = |maps: &str| -> Vec<String> {
+        let paths = maps.lines().filter_map(|line| line.split_once('/'));
+        let names = paths.filter_map(|(_, path)| path.rsplit('/').next());
+        let mut names: Vec<String> = names
+            .filter(|name| name.contains(".so"))
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let command = ["cat", "/proc/self/maps"];
+    let natively = std::process::Command::new(command[0])
+        .arg(command[1])
+        .output()
+        .expect("a program");
+    let mut expected = libraries(&String::from_utf8_lossy(&natively.stdout));
+    expected.push("libsluice_preload.so".to_owned());
+    expected.sort();
+    let out = Sluice::run("event").program(command).well();
+    assert_eq!(libraries(out.own_stdout()), expected);
 }
