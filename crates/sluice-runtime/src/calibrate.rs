@@ -58,8 +58,13 @@ impl Calibration {
         copied.is_ok()
     }
 
-    /// Lets the thread go on that waits for the page.
-    pub fn answer(&self, uffd: &Uffd, acting_ns: u64, trap: Trap) {
+    /// Lets the thread go on that waits for the page. It is there, unless its moment had passed
+    /// before it could be brought: without it the thread would fault again, and be late again on a
+    /// machine that is as busy.
+    pub fn answer(&self, uffd: &Uffd, wait: &Wait, acting_ns: u64, trap: Trap) {
+        if !wait.is_there {
+            self.bring(uffd);
+        }
         self.timed.act(acting_ns);
         if trap == Trap::Event {
             uffd.wake(self.timed.page.addr());
@@ -86,6 +91,8 @@ impl Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rig;
+    use crate::state::Plan;
     use sluice_region::UffdKind;
 
     /// Otherwise it never faults, and a trap seems to cost nothing.
@@ -96,5 +103,18 @@ mod tests {
         assert!(calibration.owns(calibration.timed.page.addr()));
         assert!(calibration.bring(&uffd), "faults come from elsewhere only");
         assert!(!calibration.bring(&uffd), "it is there");
+    }
+
+    /// A handler that came too late woke the thread without its page. It faulted again at once, and
+    /// under a debugger a hundred times.
+    #[test]
+    fn a_thread_that_is_answered_late_goes_on() {
+        let engine = rig::engine(&[]);
+        let addr = engine.calibration.timed.page.addr();
+        let Some(Plan::Wait(wait)) = engine.trap(addr, false, 1, || 1) else {
+            unreachable!("the page of the calibration");
+        };
+        assert!(engine.fill(&wait, wait.act_ns + 1_000_000, || 1));
+        assert!(engine.core().host.pagemap.is_present(addr));
     }
 }

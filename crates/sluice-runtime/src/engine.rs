@@ -318,7 +318,7 @@ impl Engine {
         };
         if self.calibration.owns(wait.addr) {
             self.calibration
-                .answer(&core.host.uffd, acting_ns, self.session.trap);
+                .answer(&core.host.uffd, wait, acting_ns, self.session.trap);
             return true;
         }
         self.fill_in(&mut core, wait, acting_ns);
