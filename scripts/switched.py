@@ -347,10 +347,12 @@ class Switched:
 
         timer = threading.Timer(WALL, end)
         timer.start()
-        _, status, usage = os.wait4(child.pid, 0)
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        finally:
+            timer.cancel()
+            end()
         child.returncode = os.waitstatus_to_exitcode(status)
-        timer.cancel()
-        end()
         return child.returncode, usage.ru_utime + usage.ru_stime
 
     def record(self, log: Path) -> None:
