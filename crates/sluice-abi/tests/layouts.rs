@@ -2,8 +2,9 @@
 
 use sluice_abi::{
     Answer, DESK_MAGIC, Desk, DeskState, HEAT_PAGES, MAP_AT, MARK_NAME_MAX, PROGRAMMED_AT,
-    Progress, StatsBlock, TEXT_BYTES, Text, Wanted, desk_bytes, desk_words, heat_at, heat_len,
-    is_mark_name, is_watched, lost_at, mark_words, read_mark, view_bytes, watched_for,
+    ProfileBlock, Progress, StatsBlock, TEXT_BYTES, Text, Wanted, desk_bytes, desk_words, heat_at,
+    heat_len, is_mark_name, is_watched, lost_at, mark_words, profile_bytes, profile_pages_at,
+    read_mark, view_bytes, watched_for,
 };
 use std::sync::atomic::Ordering::*;
 
@@ -88,6 +89,17 @@ fn the_bits_of_the_desk_begin_at_pages() {
         assert_eq!(desk_bytes(pages), PROGRAMMED_AT + 2 * 4096 * bits_pages);
     }
     assert_eq!(&DESK_MAGIC.to_le_bytes(), b"SLDESK01");
+}
+
+/// Two bytes for each page begin at the first page of the file behind the block; 2,048 fill one.
+#[test]
+fn the_sites_of_a_profile_s_pages_lie_behind_its_block() {
+    let at = profile_pages_at();
+    assert_eq!(at % 4096, 0);
+    assert!((at - 4095..=at).contains(&size_of::<ProfileBlock>()));
+    for (pages, filled) in [(1, 1), (2_048, 1), (2_049, 2), (6_145, 4)] {
+        assert_eq!(profile_bytes(pages), at + filled * 4096, "{pages} pages");
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Systems load, files build on them, one factor scales them, and every mistake says where it is.
 
 use sluice_config::{
-    CheckedSystem, Preset, System, describe_system, load_system, parse_system, systems,
+    CheckedSystem, IN_LINE_HOST, Preset, System, describe_system, load, load_in_line, load_system,
+    parse_system, systems,
 };
 use sluice_host::{HostDram, Migration};
 use sluice_model::Op;
@@ -387,4 +388,34 @@ fn departures_of_the_artifact_have_no_messages() {
     system.set("host.rest", "no").unwrap();
     system.set("migration.counts", "all").unwrap();
     assert!(system.check(SEED).unwrap().host.link.messages.is_some());
+}
+
+/// It begins from nothing: one core, room for threads, and memory that is empty and at rest.
+#[test]
+fn what_runs_elsewhere_begins_on_an_empty_system() {
+    let changed = |named: &str, device: Option<&str>| {
+        let mut system = load_system(named).unwrap();
+        if let Some(device) = device {
+            system.device = load(device).unwrap();
+        }
+        for (key, value) in [
+            ("cpu.cores", "1"),
+            ("cpu.threads", "64"),
+            ("host.start", "empty"),
+            ("host.rest", "no"),
+        ] {
+            system.set(key, value).unwrap();
+        }
+        system
+    };
+    for device in [None, Some("cylon")] {
+        assert_eq!(
+            load_in_line(None, device).unwrap(),
+            changed(IN_LINE_HOST, device)
+        );
+        let system = load_in_line(Some("skybyte-full"), device).unwrap();
+        assert_eq!(system, changed("skybyte-full", device));
+    }
+    let message = load_in_line(None, Some("no-such")).unwrap_err().to_string();
+    assert!(message.starts_with("unknown device `no-such`"), "{message}");
 }

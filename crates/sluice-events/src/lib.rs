@@ -136,11 +136,11 @@ impl<T: Copy> Wheel<T> {
     /// Brings the events of the earliest slot to the front.
     fn refill(&mut self) {
         while let Some((level, slot)) = self.first() {
-            if level > 0 && self.is_long(self.slots[level][slot].head) {
+            let mut index = self.slots[level][slot].head;
+            if level > 0 && self.list(index).nth(SORTED).is_some() {
                 self.spread(level, slot);
                 continue;
             }
-            let mut index = self.slots[level][slot].head;
             // The last time of the slot: what is pushed up to it goes to the front from now on.
             let within = (1u64 << (level as u32 * BITS)) - 1;
             self.front_last = self.entries[index as usize].at | within;
@@ -163,13 +163,13 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    fn is_long(&self, head: u32) -> bool {
-        let (mut index, mut count) = (head, 0);
-        while index != NONE && count <= SORTED {
-            index = self.entries[index as usize].next;
-            count += 1;
-        }
-        count > SORTED
+    /// The entries of a list, from one on.
+    fn list(&self, mut next: u32) -> impl Iterator<Item = &Entry<T>> {
+        std::iter::from_fn(move || {
+            let entry = self.entries.get(next as usize)?;
+            next = entry.next;
+            Some(entry)
+        })
     }
 
     /// Events that are pending.
@@ -185,25 +185,14 @@ impl<T: Copy> Wheel<T> {
     /// The events that are pending, in no order of time.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let slots = self.slots.iter().flatten();
-        let slots = slots.flat_map(move |slot| {
-            let mut next = slot.head;
-            std::iter::from_fn(move || {
-                let entry = self.entries.get(next as usize)?;
-                next = entry.next;
-                Some(&entry.event)
-            })
-        });
+        let slots = slots.flat_map(|slot| self.list(slot.head));
+        let slots = slots.map(|entry| &entry.event);
         self.front.iter().map(|(_, event)| event).chain(slots)
     }
 
     fn earliest(&self, head: u32) -> u64 {
-        let (mut index, mut earliest) = (head, u64::MAX);
-        while index != NONE {
-            let entry = &self.entries[index as usize];
-            earliest = earliest.min(entry.at);
-            index = entry.next;
-        }
-        earliest
+        let times = self.list(head).map(|entry| entry.at);
+        times.min().unwrap_or(u64::MAX)
     }
 
     /// Moves the clock to the earliest event of a slot, and all of the slot to lower levels.

@@ -44,12 +44,12 @@ proptest! {
                 now = first.map_or(now, |(at, _)| at.0);
             }
             prop_assert_eq!(wheel.len(), naive.len());
+            prop_assert_eq!(wheel.is_empty(), naive.is_empty());
             let mut waiting: Vec<usize> = wheel.iter().copied().collect();
             waiting.sort_unstable();
             let numbers = naive.iter().map(|(_, number)| *number);
             prop_assert_eq!(waiting, numbers.collect::<Vec<_>>());
         }
-        prop_assert!(wheel.is_empty());
     }
 }
 
