@@ -8,17 +8,20 @@ changed sources lie in a clone, and the tree is never touched.
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import tree_sitter
 import tree_sitter_rust
 
+T = TypeVar("T")
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_rust.language()))
 CRATE = "sluice-switch"
 SWITCH = """//! Chooses a mutant.
@@ -226,6 +229,8 @@ class Switched:
         self.programs: list[tuple[str, str, str]] = []
         self.passes: dict[str, set[int]] = {}
         self.cost: dict[str, float] = {}
+        # Test programs that run.
+        self.running: set[int] = set()
 
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.clone, check=True, capture_output=True,
@@ -335,9 +340,8 @@ class Switched:
         folder = self.clone / "crates" / crate
         environment = self.environment | more | {"CARGO_MANIFEST_DIR": str(folder)}
         child = subprocess.Popen(
-            [program], cwd=folder, env=environment, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1)))
+            ["prlimit", f"--cpu={seconds}:{seconds + 1}", program], cwd=folder, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
         def end() -> None:
             try:
@@ -347,9 +351,11 @@ class Switched:
 
         timer = threading.Timer(WALL, end)
         timer.start()
+        self.running.add(child.pid)
         try:
             _, status, usage = os.wait4(child.pid, 0)
         finally:
+            self.running.discard(child.pid)
             timer.cancel()
             end()
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -358,16 +364,33 @@ class Switched:
     def record(self, log: Path) -> None:
         """Runs every test program without a mutant: what it costs, and which switches it passes."""
         good = []
-        for crate, name, program in self.programs:
-            log.unlink(missing_ok=True)
-            code, cost = self.once(crate, program, {"SWITCH_RECORD": str(log)}, WALL)
+
+        def one(at: int) -> tuple[int, float, set[int]]:
+            crate, _, program = self.programs[at]
+            path = log.with_suffix(f".{at}")
+            path.unlink(missing_ok=True)
+            code, cost = self.once(crate, program, {"SWITCH_RECORD": str(path)}, WALL)
+            passed = path.read_text().split() if path.exists() else []
+            return code, cost, {int(number) for number in passed}
+
+        told = self.side_by_side(one, range(len(self.programs)))
+        for (crate, name, program), (code, cost, passed) in zip(self.programs, told, strict=True):
             if code:
                 print(f"==> left out, as it fails without a mutant: {crate} {name}", flush=True)
                 continue
             good.append((crate, name, program))
-            passed = log.read_text().split() if log.exists() else []
-            self.passes[program], self.cost[program] = {int(one) for one in passed}, cost
+            self.passes[program], self.cost[program] = passed, cost
         self.programs = good
+
+    def side_by_side(self, run: Callable[[int], T], numbers: Iterable[int]) -> Iterator[T]:
+        """Runs this for each number, two at a time, as not every test program fills the cores."""
+        pool = ThreadPoolExecutor(max_workers=2)
+        try:
+            yield from pool.map(run, numbers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for pid in list(self.running):
+                os.killpg(pid, signal.SIGKILL)
 
     def outcome(self, number: int, tests: list[str]) -> str:
         """What the tests of these crates say of a mutant, by the names of cargo-mutants."""
@@ -376,7 +399,7 @@ class Switched:
         reached = [(self.cost[program], crate, program) for crate, _, program in self.programs
                    if crate in tests and number in self.passes[program]]
         for cost, crate, program in sorted(reached):
-            code, _ = self.once(crate, program, {"SWITCH_ON": str(number)}, int(4 * cost) + 10)
+            code, _ = self.once(crate, program, {"SWITCH_ON": str(number)}, int(4 * cost) + 5)
             if code in (-signal.SIGKILL, -signal.SIGXCPU):
                 return "Timeout"
             if code:
