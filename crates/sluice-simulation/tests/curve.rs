@@ -94,6 +94,8 @@ fn a_device_s_loads_keep_the_pace_and_take_a_hit_each() {
     for (load, ns) in curve.loads.iter().zip([4_000.0, 1_000.0, hit_ns]) {
         adds_up(load, LINE);
         assert_eq!((load.accesses, load.misses), (accesses, Some(0)));
+        let latency = load.latency_ns.as_ref().expect("accesses");
+        assert_eq!(latency.summary.mean, hit_ns);
         near(load.bytes_per_s, 2.0 * LINE / (ns * 1e-9), 0.002, "rate");
         let hits = load.hit_latency_ns.expect("hits");
         assert_eq!((hits.count, hits.mean), (accesses, hit_ns));
