@@ -43,6 +43,7 @@ fn values(kind: &Kind, now: &str) -> Vec<String> {
         Kind::Size => sizes(now),
         Kind::SizeOrShare => [texts(&["25%"]), sizes(now)].concat(),
         Kind::Count { min, max } => counts(now, *min, *max),
+        Kind::Bandwidth { max } => counts(now, 1, *max),
         Kind::BlocksOrShare => texts(&["2", "10%"]),
         Kind::Share { .. } => texts(&["1%", "20%", "1/3", "95%", "130%"]),
         Kind::Order(names) => vec![
