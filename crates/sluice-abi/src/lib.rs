@@ -70,6 +70,9 @@ pub const REFUSAL_FILE: &str = "refused";
 /// What traps and loads cost on this host, as the session's first process measured it: a file in
 /// the session directory.
 pub const COSTS_FILE: &str = "costs";
+/// What each device of the session holds at its start, if it takes long to make: a file in the
+/// session directory.
+pub const CONTENTS_FILE: &str = "contents";
 /// Where the session's device for memory that processes share is reached: a socket in the session
 /// directory.
 pub const SHARED_SOCKET: &str = "shared.sock";

@@ -55,6 +55,12 @@ impl<L: IndexType, N: IndexType> Lists<L, N> {
         self.lens.grow(lists, 0);
     }
 
+    /// All that they consist of, in tables that are zeros as long as nothing is in a list.
+    pub fn parts(&mut self) -> [&mut [u32]; 3] {
+        let ends = self.ends.values_mut().as_flattened_mut();
+        [self.links.as_flattened_mut(), ends, self.lens.values_mut()]
+    }
+
     /// How many nodes a list has.
     #[inline]
     pub fn len(&self, list: L) -> u32 {

@@ -12,6 +12,7 @@
 
 pub mod cache;
 pub mod config;
+mod contents;
 mod device;
 pub mod dram;
 mod ftl;
@@ -32,6 +33,7 @@ pub use config::{
     PARAMS, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss, Wear, WearSettings,
     WriteLogSettings, WritePolicy,
 };
+pub use contents::{Contents, NoContents, Tables};
 pub use device::{
     BlockCompletion, BlockOp, BlockRequest, CALLERS_MAX, Command, Device, DeviceError, Done,
     Imbalance, LineUse, Pattern, Promoted, Refused, is_tunable, tunable,

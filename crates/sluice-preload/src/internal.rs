@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
-use sluice_region::{PAGE, dont_need, is_valgrind, raw_mmap};
+use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_mmap};
 use sluice_runtime::fatal::no_memory;
 use sluice_runtime::{Lock, Spare};
 
@@ -21,6 +21,10 @@ const RANGE_BYTES_MIN: usize = 1 << 22;
 /// tables of a device cost what is used of them, in memory, at the start, and at each fork. Those
 /// of a small device, too: with 128 KiB here each start cleared 90 pages that few programs use.
 const LARGE: usize = 1 << 13;
+
+/// How the range is mapped.
+const PROT: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static RANGE: AtomicUsize = AtomicUsize::new(0);
@@ -43,8 +47,6 @@ fn base() -> usize {
     if base != 0 {
         return base;
     }
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let mut bytes = match is_valgrind() {
         // It keeps a record of each byte.
         true => RANGE_BYTES_MIN,
@@ -52,7 +54,7 @@ fn base() -> usize {
     };
     while bytes >= RANGE_BYTES_MIN {
         // SAFETY: a fresh mapping. Only the holder of the heap's lock comes here.
-        if let Ok(base) = unsafe { raw_mmap(0, bytes, prot, flags, -1, 0) } {
+        if let Ok(base) = unsafe { raw_mmap(0, bytes, PROT, FLAGS, -1, 0) } {
             RANGE.store(bytes, Release);
             BASE.store(base, Release);
             return base;
@@ -77,6 +79,23 @@ fn fresh(size: usize) -> *mut u8 {
             (base + at) as *mut u8
         }
         _ => no_memory(size),
+    }
+}
+
+/// Makes zeros of whole pages that were handed out.
+///
+/// # Safety
+/// Nobody uses them any more.
+unsafe fn clear(start: usize, len: usize) -> Result<(), i32> {
+    // SAFETY: passed on.
+    unsafe {
+        match has_filled() {
+            true => {
+                let (prot, flags) = (PROT, FLAGS | libc::MAP_FIXED);
+                raw_mmap(start, len, prot, flags, -1, 0).map(drop)
+            }
+            false => dont_need(start, len),
+        }
     }
 }
 
@@ -150,7 +169,7 @@ unsafe impl GlobalAlloc for Internal {
             let _only = HEAP.lock();
             // SAFETY: as above, under the lock. Pages that are not zeros are not handed out again.
             unsafe {
-                if dont_need(start, len).is_ok() {
+                if clear(start, len).is_ok() {
                     (*SPARE.0.get()).give(start, len);
                 }
             }

@@ -35,8 +35,8 @@ pub use guard::{
     open_regular, own_user, punch, reserve, room, unlock_byte, write_numbered,
 };
 pub use map::{
-    Mapping, NODE_MAX, bind_to_node, dont_need, fallocate, file_identity, is_memory_file, memfd,
-    no_huge_pages, populate_write,
+    Mapping, NODE_MAX, bind_to_node, dont_need, fallocate, file_identity, fill_from, has_filled,
+    is_memory_file, memfd, no_huge_pages, populate_write,
 };
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;

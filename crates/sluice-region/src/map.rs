@@ -1,6 +1,10 @@
 //! Mappings made and changed by raw system calls.
 
 use crate::{PAGE, sys};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 /// The highest number of a NUMA node that Linux can have.
 pub const NODE_MAX: u64 = 1023;
@@ -70,6 +74,38 @@ pub unsafe fn raw_mprotect(addr: usize, len: usize, prot: i32) -> Result<(), i32
 pub unsafe fn dont_need(addr: usize, len: usize) -> Result<(), i32> {
     // SAFETY: passed on.
     unsafe { raw_madvise(addr, len, libc::MADV_DONTNEED) }
+}
+
+/// Whether memory of this process is a file's since [`fill_from`].
+static HAS_FILLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether `MADV_DONTNEED` may bring the contents of a file back instead of zeros.
+pub fn has_filled() -> bool {
+    HAS_FILLED.load(Relaxed)
+}
+
+/// Fills memory with a part of a file. Where both begin on a page the memory's pages become the
+/// file's, of which it has copies as soon as it changes them: that takes no time and no memory,
+/// however large it is.
+///
+/// # Safety
+/// Whoever has the memory, and takes it back, expects of it what [`has_filled`] says. The file
+/// becomes no shorter as long as the memory is used.
+pub unsafe fn fill_from(memory: &mut [u8], file: &File, at: u64) -> std::io::Result<()> {
+    let start = memory.as_ptr() as usize;
+    let pages = match start.is_multiple_of(PAGE) && at.is_multiple_of(PAGE as u64) {
+        true => memory.len() / PAGE * PAGE,
+        false => 0,
+    };
+    if pages > 0 {
+        HAS_FILLED.store(true, Relaxed);
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: whole pages of the memory, which nobody else uses meanwhile.
+        unsafe { raw_mmap(start, pages, prot, flags, file.as_raw_fd(), at as i64) }
+            .map_err(std::io::Error::from_raw_os_error)?;
+    }
+    file.read_exact_at(&mut memory[pages..], at + pages as u64)
 }
 
 /// Keeps a range on 4 KiB pages: an eviction is one page.

@@ -3,6 +3,7 @@
 use crate::calibrate::Calibration;
 use crate::calm::calm;
 use crate::clock::now_ns;
+use crate::contents;
 use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
 use crate::error::{StartError, os};
@@ -70,6 +71,7 @@ impl Engine {
     pub fn start(session: Session) -> Result<&'static Engine, StartError> {
         let device = session.settings.of_device(&session.device);
         let device = device.expect("only a threshold that fits any device was changed");
+        let device = contents::of_session(device, &session.dir);
         let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
         crate::loaded::prepare(session.profile > 0);

@@ -12,6 +12,7 @@ mod allowance;
 mod calibrate;
 mod calm;
 mod clock;
+pub mod contents;
 mod control;
 mod costs;
 mod descriptors;

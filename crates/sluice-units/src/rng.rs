@@ -33,6 +33,11 @@ impl Rng {
         }
     }
 
+    /// All that decides what comes next.
+    pub fn state_mut(&mut self) -> &mut [u64; 4] {
+        &mut self.state
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;

@@ -271,7 +271,7 @@ fn hits(smoke: bool) {
 }
 
 fn main() {
-    life::fork_if_told();
+    life::do_as_told();
     let args: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test` passes no `--bench`: a smoke run keeps the code alive.
     let smoke = !args.iter().any(|a| a == "--bench");

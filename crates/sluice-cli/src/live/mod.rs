@@ -34,7 +34,7 @@ use sluice_results::{
     Exit, Folder, Latencies, LiveRun, Others, Process, Processes, Run, Timeline, read_run, to_json,
     write_config,
 };
-use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap};
+use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap, contents};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -155,6 +155,9 @@ impl<'a> Live<'a> {
         self.session(session.path())
             .save()
             .map_err(Error::Session)?;
+        if library.is_some() {
+            contents::make(&self.config, self.args.device.seed, session.path())?;
+        }
         let library = library.map(|path| session.preload(&path)).transpose()?;
         let start = |kept: &Persistence| kept.start(session.path(), session.keeper());
         let persistent = self.persistence.as_ref().map(start).transpose()?;

@@ -5,8 +5,9 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use sluice_abi::{
-    COSTS_FILE, DESK_FILE, DISK_SOCKET, GUEST_RING_LINK, LOCK_FILE, OTHERS_FILE, OTHERS_NEXT,
-    OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK, SHARED_SOCKET, VIEW_LINK,
+    CONTENTS_FILE, COSTS_FILE, DESK_FILE, DISK_SOCKET, GUEST_RING_LINK, LOCK_FILE, OTHERS_FILE,
+    OTHERS_NEXT, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK, SHARED_SOCKET,
+    VIEW_LINK,
 };
 use sluice_control::home::{Home, is_session_name, session_of_process};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
@@ -135,7 +136,8 @@ pub fn end_persistent(dir: &Path) {
 
 /// Whether a name is that of a session's file.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
+        CONTENTS_FILE,
         COSTS_FILE,
         DESK_FILE,
         DISK_SOCKET,

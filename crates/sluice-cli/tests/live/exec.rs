@@ -135,8 +135,13 @@ fn starts_and_forks_touch_no_more_of_a_larger_device() {
         "ftl.gc_policy=d-choices ftl.mapping=dftl",
         "ftl.gc_policy=cost-benefit ftl.precondition=none",
     ];
-    for (trap, more) in TRAPS.iter().cycle().zip(settings) {
-        let [small, large] = ["64MiB", "2TiB"].map(|size| touched(trap, size, more));
+    // A random precondition takes its time, once a run.
+    let all = settings.map(|more| ("2TiB", more));
+    let all = all
+        .into_iter()
+        .chain([("16GiB", "ftl.precondition=random")]);
+    for (trap, (capacity, more)) in TRAPS.iter().cycle().zip(all) {
+        let [small, large] = ["64MiB", capacity].map(|size| touched(trap, size, more));
         let is_well = |(small, large): (&i64, &i64)| large - small < MORE_MAX;
         assert!(
             small.len() == 2 && small.iter().zip(&large).all(is_well),
@@ -169,4 +174,24 @@ fn a_program_in_c_gets_no_library_but_ours() {
     expected.sort();
     let out = Sluice::run("event").program(command).well();
     assert_eq!(libraries(out.own_stdout()), expected);
+}
+
+/// What cannot be taken up is made.
+#[test]
+fn a_precondition_that_is_lost_is_made_anew() {
+    for trap in TRAPS {
+        for lost in [
+            "rm $SLUICE_SESSION/contents",
+            "cp /etc/passwd $SLUICE_SESSION/contents",
+            "chmod 666 $SLUICE_SESSION/contents",
+            "rm $SLUICE_SESSION/contents; mkfifo $SLUICE_SESSION/contents",
+        ] {
+            let script = format!("{lost} || exit 9; exec sort /etc/passwd");
+            let out = Sluice::run(trap)
+                .set("ftl.precondition", "random")
+                .program(["sh", "-c", &script]);
+            assert_eq!(out.status.code(), Some(0), "{lost}: {out:#?}");
+            assert!(out.number("/flash/reads") > 0, "{lost}: {out:#?}");
+        }
+    }
 }

@@ -3,9 +3,11 @@
 use super::allocation::Allocation;
 use super::deref_to_given;
 use super::nand::NandParams;
+use crate::contents::Contents;
 use crate::victim::GcVictimEntry;
 use sluice_params::{Amount, ConfigError, Kind, RawConfig, choices};
 use sluice_units::{Bytes, Ratio};
+use std::sync::Arc;
 
 sluice_params::params! {
     /// The flash translation layer.
@@ -225,6 +227,8 @@ pub struct FtlSettings {
     pub precondition_writes: u64,
     /// Whether blocks can fail, so that others must be able to stand in.
     pub may_fail: bool,
+    /// Where a random precondition is taken from, if it need not be made.
+    pub contents: Option<Arc<dyn Contents>>,
 }
 
 deref_to_given!(FtlSettings, FtlParams);
@@ -386,6 +390,7 @@ impl FtlSettings {
             valid_pages_per_plane_max: (valid_blocks * blocks.pages_per_block) as u32,
             precondition_writes: precondition_writes.floor_of(u64::from(pages.count)),
             may_fail,
+            contents: None,
             given,
         })
     }

@@ -13,6 +13,7 @@ mod prefetch;
 mod simulated;
 mod write_log;
 
+use crate::contents::Contents;
 pub(crate) use allocation::Part;
 pub use allocation::{ALLOCATIONS, Allocation, Rule};
 use cache::StoreEnds;
@@ -23,6 +24,7 @@ pub use nand::{
     Cell, MultiPlane, NandParams, NandSettings, Priority, ReadFirst, Suspend, WearSettings,
 };
 pub use prefetch::{MapRule, PrefetchParams, PrefetchSettings, ThrottleRule};
+use std::sync::Arc;
 pub use write_log::{Demoted, WriteLogParams, WriteLogSettings};
 pub(crate) use write_log::{LINES_PER_BUFFER_MAX, LINES_PER_PAGE_MAX};
 
@@ -273,6 +275,17 @@ impl DeviceConfig {
             log.buffers += more;
         }
         self
+    }
+
+    /// The device with a random precondition that was made before, for the same seed.
+    pub fn with_contents(mut self, contents: Arc<dyn Contents>) -> DeviceConfig {
+        self.settings.ftl.contents = Some(contents);
+        self
+    }
+
+    /// Whether making it takes long: it is overwritten at random beforehand.
+    pub fn has_contents_to_make(&self) -> bool {
+        self.memory.is_none() && self.ftl.precondition == Precondition::Random
     }
 
     /// The raw values that this was made from.

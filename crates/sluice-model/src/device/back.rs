@@ -3,6 +3,7 @@
 use super::observer::{FlashIo, Observer, Written};
 use super::write_buffer::WriteBuffer;
 use crate::config::Settings;
+use crate::contents::{NoContents, Tables};
 use crate::ftl::{Ftl, Placement, WearReport};
 use crate::layout::PlaneAddress;
 use crate::nand::{Nand, Origin, ProgramEnd, Served};
@@ -282,6 +283,11 @@ impl<O: Observer> Back<O> {
     /// Whether too many blocks failed for another write.
     pub fn is_read_only(&self) -> bool {
         self.ftl.is_read_only()
+    }
+
+    /// See [`Device::contents`](super::Device::contents).
+    pub fn contents(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.ftl.contents(tables)
     }
 
     /// How worn the blocks are.

@@ -28,6 +28,7 @@ mod write_buffer;
 
 use crate::cache::{External, Peek};
 use crate::config::DeviceConfig;
+use crate::contents::{NoContents, Tables};
 use crate::ftl::WearReport;
 use crate::prefetch;
 use crate::request::{Completion, Effects, Request};
@@ -447,6 +448,18 @@ impl Device {
     /// How worn the flash blocks are. Looks at every block.
     pub fn wear(&self) -> WearReport {
         self.pipeline.storage.back.wear()
+    }
+
+    /// Shows what a device with a random precondition holds at its start, to be kept.
+    ///
+    /// # Errors
+    /// [`NoContents`] if it has another precondition, or if `tables` says so.
+    ///
+    /// # Panics
+    /// If something was written to it.
+    pub fn contents(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        assert_eq!(self.stats().flash_programs, 0, "contents at the start");
+        self.pipeline.storage.back.contents(tables)
     }
 
     /// What the device has done so far.

@@ -10,6 +10,7 @@ use super::precondition;
 use super::store::{Io, Moved, Plan, ReadOnly, Store};
 use super::turn::Turn;
 use crate::config::{Precondition, Rule, Settings};
+use crate::contents::{Contents, NoContents, Tables};
 use crate::nand::{BadBlock, Flash, Origin};
 use crate::victim::GcSpace;
 use sluice_lists::Lists;
@@ -31,6 +32,34 @@ pub(super) struct Area {
     turn: Turn,
     rule: Rule,
     streams: u32,
+}
+
+/// The state after random overwrites of pages that are all written.
+fn overwritten(
+    mut lines: Lines,
+    geometry: &Geometry,
+    rules: &precondition::Rules,
+    seed: u64,
+) -> (Lines, Scatter) {
+    let mut rng = Rng::stream(seed, "ftl.precondition");
+    precondition::overwrite(&mut lines, geometry, rules, &mut rng);
+    let full = |line| lines.state(line) == State::Closed;
+    let valid = (0..geometry.lines()).map(|line| lines.valid(line));
+    let scatter = Scatter::new(geometry, valid, full, &mut rng);
+    (lines, scatter)
+}
+
+/// The same, as it was kept.
+fn take_up(
+    mut lines: Lines,
+    geometry: &Geometry,
+    kept: &dyn Contents,
+) -> Result<(Lines, Scatter), NoContents> {
+    let mut tables = kept.open()?;
+    let mut scatter = Scatter::blank(geometry);
+    scatter.tables(&mut *tables)?;
+    lines.tables(&mut *tables)?;
+    Ok((lines, scatter))
 }
 
 impl Area {
@@ -58,26 +87,26 @@ impl Area {
         };
         let written = ftl.precondition != Precondition::None;
         let blocks = Blocks::new(settings, &geometry, ftl.may_fail, factory);
-        let mut lines = Lines::new(settings, &geometry, &space, &blocks, written);
-        let collector = Collector::new(settings, plan, &geometry);
+        let new_lines = || Lines::new(settings, &geometry, &space, &blocks, written);
         let by_heat = plan.data && !ftl.streams_by_host;
-        let fresh = match ftl.precondition {
-            Precondition::None => Fresh::Empty,
+        let (lines, fresh) = match ftl.precondition {
+            Precondition::None => (new_lines(), Fresh::Empty),
             Precondition::Random if plan.data => {
-                let mut rng = Rng::stream(seed, "ftl.precondition");
                 let rules = precondition::Rules {
                     writes: ftl.precondition_writes,
                     threshold: plan.threshold,
                     streams: plan.streams,
                     by_heat,
                 };
-                precondition::overwrite(&mut lines, &geometry, &rules, &mut rng);
-                let full = |line| lines.state(line) == State::Closed;
-                let valid = (0..geometry.lines()).map(|line| lines.valid(line));
-                Fresh::Scattered(Box::new(Scatter::new(&geometry, valid, full, &mut rng)))
+                let kept = ftl.contents.as_deref();
+                let kept = kept.and_then(|kept| take_up(new_lines(), &geometry, kept).ok());
+                let (lines, scatter) =
+                    kept.unwrap_or_else(|| overwritten(new_lines(), &geometry, &rules, seed));
+                (lines, Fresh::Scattered(Box::new(scatter)))
             }
-            Precondition::Sequential | Precondition::Random => Fresh::Home(geometry),
+            Precondition::Sequential | Precondition::Random => (new_lines(), Fresh::Home(geometry)),
         };
+        let collector = Collector::new(settings, plan, &geometry);
         Area {
             store: Store {
                 geometry,
@@ -95,6 +124,15 @@ impl Area {
             rule: ftl.allocation.rule,
             streams: plan.streams,
         }
+    }
+
+    /// Shows what it holds at the start.
+    pub fn contents(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        let Fresh::Scattered(scatter) = self.store.map.fresh() else {
+            return Err(NoContents);
+        };
+        scatter.tables(tables)?;
+        self.store.lines.tables(tables)
     }
 
     /// Writes the page to a new place.

@@ -1,6 +1,7 @@
 //! The free lines of each pool, and which of them is used next.
 
 use crate::config::Wear;
+use crate::contents::{NoContents, Tables};
 use sluice_lists::Lists;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -82,6 +83,37 @@ impl Free {
         let worn = worn?;
         heap.retain(|Reverse(line)| *line != worn);
         Some(worn.1)
+    }
+
+    /// Shows which lines are free, and in which order.
+    pub fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        let unused = self.unused.iter();
+        let mut ends: Vec<u32> = unused.flat_map(|lines| [lines.start, lines.end]).collect();
+        tables.words(&mut ends)?;
+        for (unused, ends) in self.unused.iter_mut().zip(ends.chunks_exact(2)) {
+            *unused = ends[0]..ends[1];
+        }
+        match &mut self.freed {
+            Freed::Queue(lists) => lists
+                .parts()
+                .into_iter()
+                .try_for_each(|part| tables.words(part)),
+            Freed::Worn(heaps) => {
+                let mut lens: Vec<u32> = heaps.iter().map(|heap| heap.len() as u32).collect();
+                tables.words(&mut lens)?;
+                let mut lines: Vec<u32> = heaps.iter().flatten().map(|of| of.0.1).collect();
+                lines.resize(lens.iter().sum::<u32>() as usize, 0);
+                tables.words(&mut lines)?;
+                let mut lines = lines.into_iter();
+                for (heap, len) in heaps.iter_mut().zip(lens) {
+                    heap.clear();
+                    // None is worn.
+                    let of_pool = lines.by_ref().take(len as usize);
+                    heap.extend(of_pool.map(|line| Reverse((0, line))));
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Forgets the wear so far. Free lines keep their order.

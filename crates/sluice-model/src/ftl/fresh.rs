@@ -1,6 +1,7 @@
 //! Where logical pages are before they are written: computed, so that it costs no memory.
 
 use super::geometry::Geometry;
+use crate::contents::{NoContents, Tables};
 use sluice_units::{Lpn, Rng};
 
 /// The contents that a device starts with.
@@ -80,7 +81,6 @@ impl Scatter {
         assert_eq!(sum, geometry.lpns, "every logical page is valid once");
         before.push(sum);
         guide.push(lines as u32 - 1);
-        let bits = u32::BITS - (geometry.lpns - 1).leading_zeros();
         let pages = u64::from(geometry.line_pages);
         let turn = (0..geometry.lines()).map(|line| match full(line) {
             true => rng.below(pages) as u32,
@@ -92,9 +92,31 @@ impl Scatter {
             before,
             turn: turn.collect(),
             guide,
-            bits: [bits / 2, bits - bits / 2],
+            bits: bits(geometry),
             keys: std::array::from_fn(|_| rng.next_u64() as u32),
         }
+    }
+
+    /// One whose tables are to be filled.
+    pub fn blank(geometry: &Geometry) -> Scatter {
+        let lines = geometry.lines() as usize;
+        Scatter {
+            lpns: geometry.lpns,
+            line_pages: geometry.line_pages,
+            before: vec![0; lines + 1],
+            turn: vec![0; lines],
+            guide: vec![0; geometry.lpns.div_ceil(GUIDE) as usize + 1],
+            bits: bits(geometry),
+            keys: [0; ROUNDS],
+        }
+    }
+
+    /// Shows all that was drawn.
+    pub fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        tables.words(&mut self.keys)?;
+        tables.words(&mut self.before)?;
+        tables.words(&mut self.turn)?;
+        tables.words(&mut self.guide)
     }
 
     fn place_of(&self, lpn: Lpn) -> u32 {
@@ -145,6 +167,12 @@ impl Scatter {
     fn mask(&self, half: usize) -> u32 {
         (1u32 << self.bits[half]) - 1
     }
+}
+
+/// The bits of the two halves of the smallest network that has every logical page.
+fn bits(geometry: &Geometry) -> [u32; 2] {
+    let bits = u32::BITS - (geometry.lpns - 1).leading_zeros();
+    [bits / 2, bits - bits / 2]
 }
 
 /// A round function: high bits of two multiplications.

@@ -4,6 +4,7 @@ use super::WearReport;
 use super::free::Free;
 use super::geometry::{Blocks, Geometry};
 use crate::config::Settings;
+use crate::contents::{NoContents, Tables};
 use crate::victim::{AnyGcVictim, GcSpace};
 use std::cmp::Ordering;
 
@@ -353,6 +354,31 @@ impl Lines {
     pub fn forget_wear(&mut self) {
         self.erases.fill(0);
         self.free.forget_wear();
+    }
+
+    /// Shows the state at the start, when no line is worn.
+    pub fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        tables.words(&mut self.stale)?;
+        tables.bytes(&mut self.state)?;
+        tables.bytes(&mut self.stream)?;
+        self.policy.tables(tables)?;
+        self.free.tables(tables)?;
+        let pools = self.pools.iter();
+        let mut counts: Vec<u32> = pools.flat_map(|pool| [pool.valid, pool.free]).collect();
+        tables.words(&mut counts)?;
+        let mut written: Vec<u64> = self.pools.iter().map(|pool| pool.written).collect();
+        tables.longs(&mut written)?;
+        let counts = counts.chunks_exact(2).zip(written);
+        for (pool, (counts, written)) in self.pools.iter_mut().zip(counts) {
+            (pool.valid, pool.free, pool.written) = (counts[0], counts[1], written);
+        }
+        let open = self.open.iter();
+        let mut places: Vec<u32> = open.flat_map(|open| [open.line, open.next]).collect();
+        tables.words(&mut places)?;
+        for (open, place) in self.open.iter_mut().zip(places.chunks_exact(2)) {
+            (open.line, open.next) = (place[0], place[1]);
+        }
+        Ok(())
     }
 
     pub fn wear(&self) -> WearReport {

@@ -38,6 +38,11 @@ impl Map {
         }
     }
 
+    /// Where pages are that nobody has written.
+    pub fn fresh(&mut self) -> &mut Fresh {
+        &mut self.fresh
+    }
+
     /// Where the page is in flash.
     #[inline]
     pub fn place_of(&self, lpn: Lpn) -> Option<u32> {

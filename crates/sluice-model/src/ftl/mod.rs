@@ -26,6 +26,7 @@ mod turn;
 pub(crate) use check::factory_bad_blocks;
 
 use crate::config::Settings;
+use crate::contents::{NoContents, Tables};
 use crate::layout::{Layout, PlaneAddress};
 use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
@@ -212,6 +213,11 @@ impl Ftl {
     pub fn is_read_only(&self) -> bool {
         let translation = self.translation.as_ref();
         self.data.store.read_only || translation.is_some_and(Translation::is_read_only)
+    }
+
+    /// See [`Device::contents`](crate::Device::contents).
+    pub fn contents(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.data.contents(tables)
     }
 
     /// How worn the lines of the host's data are.

@@ -1,6 +1,7 @@
 //! What a line gives for what it costs, times how long it has been left alone.
 
 use super::{GcInfo, GcSpace, GcVictim};
+use crate::contents::{NoContents, Tables};
 use sluice_lists::Lists;
 
 /// Lines by their number of stale pages, each list in the order of the last change.
@@ -90,6 +91,15 @@ impl GcVictim for CostBenefit {
             self.lists
                 .remove(self.list(line / self.lines_per_pool, stale), line);
         }
+    }
+
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.lists
+            .parts()
+            .into_iter()
+            .try_for_each(|part| tables.words(part))?;
+        tables.longs(&mut self.changed)?;
+        tables.words(&mut self.most)
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

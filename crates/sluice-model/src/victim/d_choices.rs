@@ -1,6 +1,7 @@
 //! The line with the most to gain among a few drawn at random.
 
 use super::{GcInfo, GcSpace, GcVictim};
+use crate::contents::{NoContents, Tables};
 use sluice_units::Rng;
 
 /// Draws of `ftl.gc_choices` lines that may all be fully valid before every line is looked at.
@@ -102,6 +103,13 @@ impl GcVictim for DChoices {
         let last = self.line(pool, self.counts[pool as usize]);
         let place = self.at[line as usize].wrapping_add(line);
         self.put(place, last);
+    }
+
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        tables.words(&mut self.held)?;
+        tables.words(&mut self.at)?;
+        tables.words(&mut self.counts)?;
+        tables.longs(self.rng.state_mut())
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

@@ -2,6 +2,7 @@
 
 use super::windowed::Windowed;
 use super::{GcInfo, GcSpace, GcVictim};
+use crate::contents::{NoContents, Tables};
 
 /// Lines in the order in which they were filled: a window of one.
 pub struct Fifo(Windowed);
@@ -35,6 +36,10 @@ impl GcVictim for Fifo {
 
     fn remove(&mut self, line: u32, stale: u32) {
         self.0.remove(line, stale);
+    }
+
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.0.tables(tables)
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

@@ -1,6 +1,7 @@
 //! The line with the most to gain.
 
 use super::{GcInfo, GcSpace, GcVictim};
+use crate::contents::{NoContents, Tables};
 use sluice_lists::Lists;
 
 /// Lines by their number of stale pages. One without any is in no list.
@@ -71,6 +72,14 @@ impl GcVictim for Greedy {
         if stale > 0 {
             self.lists.remove(self.list(line, stale), line);
         }
+    }
+
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.lists
+            .parts()
+            .into_iter()
+            .try_for_each(|part| tables.words(part))?;
+        tables.words(&mut self.most)
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

@@ -8,6 +8,7 @@ mod fifo;
 mod greedy;
 mod windowed;
 
+use crate::contents::{NoContents, Tables};
 use sluice_params::Registered;
 use sluice_units::Rng;
 
@@ -82,6 +83,12 @@ pub trait GcVictim: Sized {
     /// `line`, with `stale` worthless pages, is collected for another reason.
     fn remove(&mut self, line: u32, stale: u32);
 
+    /// Shows all that it knows, to be kept or to be taken up by one that was just built.
+    ///
+    /// # Errors
+    /// As `tables` says.
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents>;
+
     /// The held lines of a pool in the policy's own order. For tests.
     fn dump(&self, pool: u32) -> Vec<u32>;
 }
@@ -139,6 +146,11 @@ macro_rules! victims {
             /// See [`GcVictim::remove`].
             pub fn remove(&mut self, line: u32, stale: u32) {
                 match self { $(AnyGcVictim::$policy(p) => p.remove(line, stale),)+ }
+            }
+
+            /// See [`GcVictim::tables`].
+            pub fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+                match self { $(AnyGcVictim::$policy(p) => p.tables(tables),)+ }
             }
 
             /// See [`GcVictim::dump`].

@@ -1,8 +1,8 @@
 //! The line with the most to gain among those filled first.
 
 use super::{GcInfo, GcSpace, GcVictim};
+use crate::contents::{NoContents, Tables};
 use sluice_lists::Lists;
-use sluice_units::Bits;
 use std::ops::Range;
 
 /// Lines in the order in which they were filled.
@@ -16,8 +16,8 @@ pub struct Windowed {
     filled: Lists,
     /// Per pool.
     untouched: Vec<Range<u32>>,
-    /// Per line: whether it is in a late list, if in any.
-    is_late: Bits,
+    /// Per line: which of the two lists it is in, if in any.
+    which: Vec<u8>,
 }
 
 const EARLY: u32 = 0;
@@ -36,7 +36,7 @@ impl Windowed {
             window,
             filled: Lists::new(2 * space.pools, lines),
             untouched: vec![0..0; space.pools as usize],
-            is_late: Bits::new(lines as usize),
+            which: vec![0; lines as usize],
         }
     }
 
@@ -69,7 +69,7 @@ impl Windowed {
     }
 
     fn push_late(&mut self, pool: u32, line: u32) {
-        self.is_late.set(line as usize);
+        self.which[line as usize] = LATE as u8;
         self.filled.push_front(list(pool, LATE), line);
     }
 
@@ -123,12 +123,25 @@ impl GcVictim for Windowed {
             let early = self.untouched[pool as usize].next();
             early.inspect(|line| self.filled.push_front(list(pool, EARLY), *line));
         }
-        let which = if self.is_late.has(line as usize) {
-            LATE
-        } else {
-            EARLY
-        };
+        let which = u32::from(self.which[line as usize]);
         self.filled.remove(list(pool, which), line);
+    }
+
+    fn tables(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
+        self.filled
+            .parts()
+            .into_iter()
+            .try_for_each(|part| tables.words(part))?;
+        tables.bytes(&mut self.which)?;
+        let untouched = self.untouched.iter();
+        let mut ends: Vec<u32> = untouched
+            .flat_map(|lines| [lines.start, lines.end])
+            .collect();
+        tables.words(&mut ends)?;
+        for (untouched, ends) in self.untouched.iter_mut().zip(ends.chunks_exact(2)) {
+            *untouched = ends[0]..ends[1];
+        }
+        Ok(())
     }
 
     fn dump(&self, pool: u32) -> Vec<u32> {

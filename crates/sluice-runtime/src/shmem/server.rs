@@ -10,6 +10,7 @@ use super::pages::Pages;
 use super::process::Process;
 use super::waits::{Wait, Waits};
 use crate::clock::now_ns;
+use crate::contents;
 use crate::error::{StartError, os};
 use crate::files;
 use crate::session::Session;
@@ -95,6 +96,7 @@ impl Start {
         }
         let device = session.settings.of_device(&session.device);
         let device = device.expect("only a threshold that fits any device was changed");
+        let device = contents::of_session(device, &session.dir);
         let device = sluice_plugin::device(&device, session.seed)?;
         let costs = Costs::measure().map_err(|e| {
             os("measuring what a fault costs")(e.raw_os_error().unwrap_or(libc::EIO))
