@@ -251,9 +251,13 @@ mod tests {
     fn a_request_is_answered_once_and_its_place_is_used_again() {
         let desk = Desk::default();
         let wanted = Wanted::Flush { first: 3, count: 9 };
+        let mut last: Option<Ticket> = None;
         for round in 0..3 * ASKS as u64 {
             let ticket = desk.post(wanted).unwrap();
             assert_eq!(desk.look(ticket), Progress::Waits);
+            // The ticket before, of the same place, is for no later request.
+            let before = last.replace(ticket).map(|ticket| desk.look(ticket));
+            assert!(before.is_none_or(|found| found == Progress::GivenUp));
             let (served, found) = desk.next().unwrap();
             assert_eq!(found, wanted);
             let answer = Answer {

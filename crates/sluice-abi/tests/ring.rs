@@ -180,6 +180,29 @@ proptest! {
     }
 
     #[test]
+    fn completions_come_back(
+        numbers in any::<[u64; 7]>(),
+        text in ".{0,60}",
+        status in 0..Status::ALL.len(),
+        reason in 0..Reason::ALL.len(),
+    ) {
+        let [tag, pages, changed, already, refused, first_refused, done_ns] = numbers;
+        let completion = Completion {
+            tag,
+            status: Status::ALL[status],
+            reason: Reason::ALL[reason],
+            pages,
+            changed,
+            already,
+            refused,
+            first_refused,
+            done_ns,
+            text: Text::cut(&text),
+        };
+        prop_assert_eq!(Completion::from_words(&completion.to_words()), Some(completion));
+    }
+
+    #[test]
     fn submissions_come_back(
         tag in any::<u64>(),
         start in any::<u64>(),

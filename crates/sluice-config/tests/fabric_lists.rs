@@ -340,3 +340,46 @@ fn a_file_says_what_it_states_and_what_its_base_does() {
     let blank = parse_system("", "blank.toml").unwrap();
     assert_eq!(blank, sluice_config::System::default());
 }
+
+/// A setting goes to the part of a group that it names: its host, its workload, its link, itself.
+#[test]
+fn a_setting_reaches_a_group_s_part() {
+    let mut spec = parse_fabric(ALL, "folder/all.toml").unwrap();
+    for (key, value) in [
+        ("host.workload", "silo"),
+        ("host.cpu.threads", "5"),
+        ("host.count", "2"),
+        ("plain.link.bandwidth", "32000"),
+        ("plain.depth", "9"),
+        ("routing.policy", "adaptive"),
+    ] {
+        spec.set(key, value).unwrap();
+    }
+    let [plain, host] = &spec.requesters[..] else {
+        panic!("two groups");
+    };
+    let of_host = host.host.as_ref().expect("a host");
+    assert_eq!(of_host.workload, "silo");
+    assert_eq!(of_host.raw.get("cpu.threads").as_deref(), Some("5"));
+    assert_eq!(host.set, pairs(&[("count", "1"), ("count", "2")]));
+    let link = [
+        ("bandwidth", "8000"),
+        ("latency", "5ns"),
+        ("bandwidth", "32000"),
+    ];
+    assert_eq!(plain.link, pairs(&link));
+    assert_eq!(
+        plain.set.last(),
+        Some(&("depth".to_owned(), "9".to_owned()))
+    );
+    assert_eq!(spec.raw.get("routing.policy").as_deref(), Some("adaptive"));
+    for (key, said) in [
+        ("host.cpu.thraeds", "unknown key `host.cpu.thraeds`"),
+        ("plain.link.bandwith", "unknown key"),
+        ("sw.link.bandwidth", "unknown key `sw.link.bandwidth`"),
+        ("plain.workload", "unknown key `plain.workload`"),
+    ] {
+        let told = spec.set(key, "1").unwrap_err().to_string();
+        assert!(told.contains(said), "{told}");
+    }
+}

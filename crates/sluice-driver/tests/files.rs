@@ -150,6 +150,23 @@ fn advice_says_what_is_read() {
     assert_eq!(reads(Advice::Normal), 64);
 }
 
+/// Whether to stop is asked now and then, and not at each of 8,192 requests.
+#[test]
+fn a_run_can_be_stopped() {
+    let asked = std::cell::Cell::new(0);
+    let given = FileTraffic { passes: 8, ..MMAP };
+    let run = |answer| {
+        let stop = || {
+            asked.set(asked.get() + 1);
+            answer
+        };
+        files(&mut device(&[]), &given, stop).is_some()
+    };
+    assert!(run(false));
+    assert!((1..100).contains(&asked.get()), "{} times", asked.get());
+    assert!(!run(true));
+}
+
 /// By system call a reader in order waits for its first window, and for no other: 4 pages, 16, ..
 #[test]
 fn reads_by_system_call_are_ahead_too() {

@@ -176,3 +176,42 @@ impl Program for HostTraffic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_driver::{Start, Store};
+
+    /// A thread of millions of accesses needs memory for a stretch of them.
+    #[test]
+    fn a_thread_gets_its_accesses_a_stretch_at_a_time() {
+        let given = Traffic {
+            threads: 1,
+            size: 1 << 20,
+            stride: 64,
+            walk: Walk::InOrder,
+            reads: 100,
+            store: Store::Cached,
+            depth: 1,
+            pace: Ps::ZERO,
+            cores: 0,
+            slice: Ps::from_us(100),
+            ahead: 0,
+            chase: 0,
+            passes: 2,
+            start: Start::Warm,
+            seed: 1,
+        };
+        let (mut program, mut out) = (HostTraffic::new(given, 1, 4, Ps(250)), Vec::new());
+        let (mut accesses, mut step) = (0, Step::More);
+        while step == Step::More {
+            out.clear();
+            step = program.fill(0, &mut out);
+            let of_memory = out.iter().filter(|instr| instr.op != MemOp::None);
+            let stretch = of_memory.count() as u64;
+            assert!((1..=STRETCH).contains(&stretch));
+            accesses += stretch;
+        }
+        assert_eq!((accesses, step), (2 << 14, Step::End));
+    }
+}

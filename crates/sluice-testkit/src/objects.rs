@@ -42,3 +42,16 @@ pub fn wrong(folder: &Path, text: &str, right: &[&str], define: &str) -> String 
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     object(folder, &source, &all)
 }
+
+/// The text of an object whose `destroy` adds a letter to a file, if it gets the state that was
+/// built.
+///
+/// # Panics
+/// If the text has no such function.
+pub fn with_mark(text: &str, mark: &Path) -> String {
+    let marks = format!(
+        "if (s == &state) {{ FILE *f = fopen({mark:?}, \"a\"); fputc('x', f); fclose(f); }}"
+    );
+    let (before, after) = text.split_once("destroy(void *s) { (void)s; }").unwrap();
+    format!("#include <stdio.h>\n{before}destroy(void *s) {{ {marks} }}{after}")
+}

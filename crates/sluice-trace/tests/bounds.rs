@@ -116,6 +116,32 @@ fn requests_that_go_back_in_time_are_counted() {
     }
 }
 
+/// Requests of 0 bytes make no access, and are counted.
+#[test]
+fn requests_of_nothing_are_left_out_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let [csv, out] = ["a.csv", "b"].map(|name| dir.path().join(name));
+    for sizes in [&[4096][..], &[0, 4096], &[4096, 0, 0, 1, 0]] {
+        let line = |(at, size): (usize, &u64)| format!("{at},host,0,Read,{},{size},0\n", at << 12);
+        let text: String = sizes.iter().enumerate().map(line).collect();
+        std::fs::write(&csv, text).unwrap();
+        let notes = converted("msr-csv", &csv, "sluice", &out).notes;
+        let told: Vec<&String> = notes.iter().filter(|it| it.contains("0 bytes")).collect();
+        let empty = sizes.iter().filter(|size| **size == 0).count();
+        match empty {
+            0 => assert!(told.is_empty(), "{told:?}"),
+            _ => assert_eq!(told, [&format!("{empty} requests of 0 bytes left out")]),
+        }
+        let requests = format!("{} requests, for each page", sizes.len());
+        assert!(
+            notes.iter().any(|note| note.starts_with(&requests)),
+            "{notes:?}"
+        );
+        let made = Reader::open(&out).unwrap().count();
+        assert_eq!(made, sizes.len() - empty);
+    }
+}
+
 /// Instructions without a known place are a loop of 1,024 of four bytes, over and over.
 #[test]
 fn made_up_instructions_go_round_in_a_loop() {

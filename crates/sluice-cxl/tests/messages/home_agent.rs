@@ -162,6 +162,33 @@ fn layouts() -> impl Strategy<Value = Layout> {
     })
 }
 
+/// Of 6 rounds of 256 MiB one device has 512 MiB, one 256 MiB, and one 768 MiB.
+#[test]
+fn a_device_has_room_for_its_weight() {
+    let window = |size| Window {
+        weights: vec![2, 1, 3],
+        ..window("w", 0, size, &[0, 1, 2])
+    };
+    let room = [2u64, 1, 3].map(|weight| Bytes(weight * 256 * MIB));
+    let agent = HomeAgent::new(&[window(6 * 256 * MIB)], &room, DECODER_ALIGNMENT).unwrap();
+    let mapped: Vec<Bytes> = (0..3).map(|device| agent.mapped(device)).collect();
+    assert_eq!(mapped, room);
+    for short in 0..3 {
+        let mut less = room;
+        less[short].0 -= 1;
+        let refused = HomeAgent::new(&[window(6 * 256 * MIB)], &less, DECODER_ALIGNMENT);
+        assert_eq!(
+            refused.err(),
+            Some(HomeError::Capacity {
+                name: "w".to_owned(),
+                device: short as u16,
+                needed: room[short],
+                capacity: less[short],
+            })
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(32)))]
 

@@ -160,6 +160,21 @@ fn refusal(library: Option<Library>) -> String {
     text
 }
 
+/// What an object has made is its own to give back.
+#[test]
+fn a_memory_that_goes_is_destroyed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("mark");
+    let text = objects::with_mark(WRONG, &mark);
+    let path = objects::wrong(folder.path(), &text, &RIGHT, RIGHT[0]);
+    let config = FabricConfig::new(&spec(&[], library(&path, "")), 7).unwrap();
+    let fabric = sluice_plugin_memory::fabric(&config).unwrap();
+    assert!(!mark.exists());
+    drop(fabric);
+    // Each of the four.
+    assert_eq!(std::fs::read_to_string(mark).unwrap(), "xxxx");
+}
+
 #[test]
 fn what_is_no_memory_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -101,6 +101,19 @@ fn what_is_no_policy_is_refused_in_one_line() {
     assert!(refusal("./no/such.so").contains("No such file"));
 }
 
+/// What an object has made is its own to give back.
+#[test]
+fn a_policy_that_goes_is_destroyed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("mark");
+    let text = objects::with_mark(WRONG, &mark);
+    let path = objects::wrong(folder.path(), &text, &RIGHT, RIGHT[0]);
+    let device = sluice_plugin::device(&config(&path, 64, 8), 1).unwrap();
+    assert!(!mark.exists());
+    drop(device);
+    assert_eq!(std::fs::read_to_string(mark).unwrap(), "x");
+}
+
 /// Whatever the object answers, the device stays what it is: FIFO decides, and it is counted.
 #[test]
 fn nonsense_is_refused_and_counted() {

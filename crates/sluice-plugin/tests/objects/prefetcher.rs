@@ -78,6 +78,19 @@ fn what_is_no_prefetcher_is_refused_in_one_line() {
     assert!(refusal("./no/such.so").contains("No such file"));
 }
 
+/// What an object has made is its own to give back.
+#[test]
+fn a_prefetcher_that_goes_is_destroyed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("mark");
+    let text = objects::with_mark(WRONG, &mark);
+    let path = objects::wrong(folder.path(), &text, &RIGHT, RIGHT[0]);
+    let device = device(64, &set(&path));
+    assert!(!mark.exists());
+    drop(device);
+    assert_eq!(std::fs::read_to_string(mark).unwrap(), "x");
+}
+
 /// A pure model loads nothing, and does not go on without.
 #[test]
 fn a_device_without_its_prefetcher_is_refused() {
