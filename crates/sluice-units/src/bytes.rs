@@ -71,20 +71,19 @@ pub fn round_bytes(bytes: u64) -> String {
     let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
         return format!("{bytes} B");
     };
-    // Hundredths of the unit, to the nearest.
-    let hundredths = ((u128::from(bytes) * 100 + (1 << (shift - 1))) >> shift) as u64;
-    let (whole, rest) = (hundredths / 100, hundredths % 100);
-    match (whole, rest) {
-        (_, 0) => format!("{whole} {unit}"),
-        (100.., _) => format!("{} {unit}", (hundredths + 50) / 100),
-        (10.., _) => format!(
-            "{}.{} {unit}",
-            (hundredths + 5) / 100,
-            (hundredths + 5) / 10 % 10
-        ),
-        _ if rest.is_multiple_of(10) => format!("{whole}.{} {unit}", rest / 10),
-        _ => format!("{whole}.{rest:02} {unit}"),
-    }
+    let decimals = match bytes >> shift {
+        100.. => 0,
+        10.. => 1,
+        _ => 2,
+    };
+    let of_unit = 10u128.pow(decimals);
+    let rounded = (u128::from(bytes) * of_unit + (1 << (shift - 1))) >> shift;
+    let (whole, rest) = (rounded / of_unit, rounded % of_unit);
+    let number = format!("{whole}.{rest:0width$}", width = decimals as usize);
+    format!(
+        "{} {unit}",
+        number.trim_end_matches('0').trim_end_matches('.')
+    )
 }
 
 impl Add for Bytes {

@@ -1,7 +1,7 @@
 //! Values, text and random streams, checked against published vectors and by round trips.
 
 use proptest::prelude::*;
-use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng};
+use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng, round_bytes};
 
 #[test]
 fn text_becomes_the_exact_value() {
@@ -154,5 +154,42 @@ proptest! {
         let _ = text.parse::<Ps>();
         let _ = text.parse::<Bytes>();
         let _ = text.parse::<Ratio>();
+    }
+}
+
+#[test]
+fn sizes_for_people_have_three_digits() {
+    for (bytes, text) in [
+        (0, "0 B"),
+        (1_023, "1023 B"),
+        (1 << 10, "1 KiB"),
+        (1_536, "1.5 KiB"),
+        (310 << 20, "310 MiB"),
+        ((1 << 30) + (1 << 24), "1.02 GiB"),
+        (10 * (1 << 20) + 300_000, "10.3 MiB"),
+        (123_456_789, "118 MiB"),
+        (5 << 40, "5 TiB"),
+        (u64::MAX, "16777216 TiB"),
+    ] {
+        assert_eq!(round_bytes(bytes), text);
+    }
+}
+
+proptest! {
+    /// The text is within half of its last digit, and has three digits or fewer below 1000.
+    #[test]
+    fn a_size_for_people_is_near(bytes in (0u32..50).prop_flat_map(|bit| 0..2u64 << bit)) {
+        let text = round_bytes(bytes);
+        let (number, unit) = text.split_once(' ').unwrap();
+        let unit = ["B", "KiB", "MiB", "GiB", "TiB"].iter().position(|one| *one == unit);
+        let (digits, decimals) = match number.split_once('.') {
+            Some((_, after)) => (number.len() - 1, after.len() as i32),
+            None => (number.len(), 0),
+        };
+        let exact = bytes as f64 / 1024f64.powi(unit.unwrap() as i32);
+        let near: f64 = number.parse().unwrap();
+        prop_assert!(digits <= 3 || exact > 999.0, "{text}");
+        prop_assert!((1.0..1024.0).contains(&exact) || bytes == 0 || exact > 1024.0, "{text}");
+        prop_assert!((near - exact).abs() <= 0.51 * 10f64.powi(-decimals), "{text} of {exact}");
     }
 }

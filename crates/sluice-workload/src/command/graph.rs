@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::pages::at_most;
 use crate::error::Error;
 use crate::graph::{self, Load, Measured, Searched};
 use crate::hist::Histogram;
@@ -123,15 +124,8 @@ fn check(args: &Args) -> Result<Load, BadValue> {
     within("--scale", args.scale, 31)?;
     within("--edges-per-vertex", args.edges_per_vertex, 1024)?;
     within("--threads", args.threads, THREADS_MAX as u64)?;
-    for (key, value, most) in [
-        ("--sources", args.sources, SOURCES_MAX),
-        ("--iterations", args.iterations, 1000),
-    ] {
-        if value > most {
-            let expected = format!("a number from 0 to {most}");
-            return Err(BadValue::new(key, value, expected));
-        }
-    }
+    at_most("--sources", args.sources, SOURCES_MAX)?;
+    at_most("--iterations", args.iterations, 1000)?;
     Ok(Load {
         scale: args.scale as u32,
         edges_per_vertex: args.edges_per_vertex,

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use sluice_units::{Bytes, PAGE_BYTES};
+use sluice_units::Bytes;
 
 use super::mapping;
+use super::pages::{at_most, whole_pages};
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::Buffer;
@@ -109,14 +110,6 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
 
 fn check(args: &Args) -> Result<(), BadValue> {
     within("--threads", args.threads, THREADS_MAX)?;
-    if args.size == 0 || !args.size.is_multiple_of(PAGE_BYTES) || args.size > 1 << 46 {
-        let expected = format!("whole pages of {}, at most 64TiB", Bytes(PAGE_BYTES));
-        return Err(BadValue::new("--size", Bytes(args.size), expected));
-    }
-    let most = 1 << 32;
-    if args.seconds > most {
-        let expected = format!("a number from 0 to {most}");
-        return Err(BadValue::new("--seconds", args.seconds, expected));
-    }
-    Ok(())
+    whole_pages("--size", args.size)?;
+    at_most("--seconds", args.seconds, u64::from(u32::MAX))
 }
