@@ -197,11 +197,6 @@ impl Stats {
         self.loads + self.stores
     }
 
-    /// The share of accesses that did not go behind the cache, or `None` before the first one.
-    pub fn hit_ratio(&self) -> Option<Ratio> {
-        Ratio::new(self.accesses() - self.misses, self.accesses())
-    }
-
     /// Used of issued prefetches, or `None` before the first one.
     pub fn prefetch_accuracy(&self) -> Option<Ratio> {
         Ratio::new(self.prefetch_used, self.prefetch_issued)
