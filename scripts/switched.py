@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +64,7 @@ fn slow(id: u32) -> bool {
 """
 # Programs that look at the sources, which are not what they were.
 LOOK_AT_SOURCES = {"tidy", "header"}
-# Seconds of a test program that hangs without computing.
+# Seconds of a test program without a mutant.
 WALL = 600
 
 
@@ -229,6 +230,7 @@ class Switched:
         self.programs: list[tuple[str, str, str]] = []
         self.passes: dict[str, set[int]] = {}
         self.cost: dict[str, float] = {}
+        self.wall: dict[str, float] = {}
         # Test programs that run.
         self.running: set[int] = set()
 
@@ -334,9 +336,12 @@ class Switched:
                 crate = Path(told["manifest_path"]).parent.name
                 self.programs.append((crate, told["target"]["name"], told["executable"]))
 
-    def once(self, crate: str, program: str, more: dict[str, str],
-             seconds: int) -> tuple[int, float]:
-        """A test program's status and its time on a processor, of which it has so many seconds."""
+    def once(self, crate: str, program: str, more: dict[str, str], seconds: int,
+             wall: float) -> tuple[int, float]:
+        """A test program's status and its time on a processor, of which it has so many seconds.
+
+        One that hangs without computing ends after `wall` seconds.
+        """
         folder = self.clone / "crates" / crate
         environment = self.environment | more | {"CARGO_MANIFEST_DIR": str(folder)}
         child = subprocess.Popen(
@@ -349,7 +354,7 @@ class Switched:
             except ProcessLookupError:
                 pass
 
-        timer = threading.Timer(WALL, end)
+        timer = threading.Timer(wall, end)
         timer.start()
         self.running.add(child.pid)
         try:
@@ -365,21 +370,23 @@ class Switched:
         """Runs every test program without a mutant: what it costs, and which switches it passes."""
         good = []
 
-        def one(at: int) -> tuple[int, float, set[int]]:
+        def one(at: int) -> tuple[int, float, float, set[int]]:
             crate, _, program = self.programs[at]
             path = log.with_suffix(f".{at}")
             path.unlink(missing_ok=True)
-            code, cost = self.once(crate, program, {"SWITCH_RECORD": str(path)}, WALL)
+            begun = time.monotonic()
+            code, cost = self.once(crate, program, {"SWITCH_RECORD": str(path)}, WALL, WALL)
             passed = path.read_text().split() if path.exists() else []
-            return code, cost, {int(number) for number in passed}
+            return code, cost, time.monotonic() - begun, {int(number) for number in passed}
 
         told = self.side_by_side(one, range(len(self.programs)))
-        for (crate, name, program), (code, cost, passed) in zip(self.programs, told, strict=True):
+        for at, (code, cost, wall, passed) in enumerate(told):
+            crate, name, program = self.programs[at]
             if code:
                 print(f"==> left out, as it fails without a mutant: {crate} {name}", flush=True)
                 continue
             good.append((crate, name, program))
-            self.passes[program], self.cost[program] = passed, cost
+            self.passes[program], self.cost[program], self.wall[program] = passed, cost, wall
         self.programs = good
 
     def side_by_side(self, run: Callable[[int], T], numbers: Iterable[int]) -> Iterator[T]:
@@ -399,7 +406,8 @@ class Switched:
         reached = [(self.cost[program], crate, program) for crate, _, program in self.programs
                    if crate in tests and number in self.passes[program]]
         for cost, crate, program in sorted(reached):
-            code, _ = self.once(crate, program, {"SWITCH_ON": str(number)}, int(4 * cost) + 5)
+            code, _ = self.once(crate, program, {"SWITCH_ON": str(number)}, int(4 * cost) + 5,
+                                30 + 10 * self.wall[program])
             if code in (-signal.SIGKILL, -signal.SIGXCPU):
                 return "Timeout"
             if code:
