@@ -166,6 +166,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
 #[test]
 fn a_device_has_room_for_its_weight() {
     let window = |size| Window {
+        arithmetic: Arithmetic::Weighted,
         weights: vec![2, 1, 3],
         ..window("w", 0, size, &[0, 1, 2])
     };
