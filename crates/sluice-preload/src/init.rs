@@ -65,10 +65,11 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
         return Err(StartError::Descriptor(sluice_region::OpenError::Valgrind));
     }
     sluice_runtime::prepare_threads(session.threads()).map_err(os("memory for threads"))?;
-    if trap == Trap::Event {
-        sluice_runtime::start_service().map_err(os("starting the service thread"))?;
-    }
-    let engine = Engine::start(session)?;
+    let cpu = sluice_region::cpu_now();
+    let engine = match trap {
+        Trap::Event => Engine::start_with_threads(session, cpu)?,
+        Trap::Signal => Engine::start(session)?,
+    };
     mask::resolve();
     old_signals::resolve();
     match trap {
@@ -85,9 +86,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
             if !system::find_stream_buffers() {
                 return Err(StartError::Streams);
             }
+            engine.start_threads(cpu)?;
         }
     }
-    engine.start_threads(sluice_region::cpu_now())?;
     engine.calibrate();
     fork::register();
     mark().map_err(os("marking children"))?;

@@ -8,23 +8,22 @@ use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
 use crate::error::{StartError, os};
 use crate::files;
+use crate::heap;
 use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
-use crate::private::PrivateBacking;
 use crate::sample::Sampler;
-use crate::session::{OnDevice, Session, Store, Trap};
-use crate::shared::SharedBacking;
+use crate::session::{OnDevice, Session, Trap};
+use crate::shared::{self, SharedBacking};
 use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::stats::Identity;
-use crate::store::{Error, FileStore, Stash};
 use crate::thread;
 use crate::watch::Watched;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::{Device, Stats};
-use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind, bind_to_node};
+use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// How often a fault looks whether another thread still forks, which may need the same CPU.
@@ -69,39 +68,53 @@ impl Engine {
     /// By a thread of the program's: libraries of policies are loaded. What the kernel gives is
     /// opened by the service thread, if there is one.
     pub fn start(session: Session) -> Result<&'static Engine, StartError> {
+        let (device, library) = Engine::prepare(&session)?;
+        let open = || Engine::open(session, device, library);
+        match thread::has_service() {
+            true => thread::in_service(open),
+            false => open(),
+        }
+    }
+
+    /// The same with a service thread, and with the threads that answer, the first on a CPU. To be
+    /// waited for once: another process may have the CPU each time.
+    pub fn start_with_threads(session: Session, cpu: usize) -> Result<&'static Engine, StartError> {
+        let (device, library) = Engine::prepare(&session)?;
+        let begun = thread::start_service_for(&[], || {
+            let engine = Engine::open(session, device, library)?;
+            engine.start_threads(cpu).map(|()| engine)
+        });
+        begun.map_err(os("starting the service thread"))?
+    }
+
+    fn prepare(session: &Session) -> Result<(Box<Device>, LibraryCount), StartError> {
         let device = session.settings.of_device(&session.device);
         let device = device.expect("only a threshold that fits any device was changed");
         let device = contents::of_session(device, &session.dir);
         let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
         crate::loaded::prepare(session.profile > 0);
-        let device = Box::new(device);
-        let open = || Engine::open(session, device, library).map(Box::new);
-        // Device and engine are too large to be handed over by value.
-        let engine = match thread::has_service() {
-            true => thread::in_service(open)?,
-            false => open()?,
-        };
-        Ok(Box::leak(engine))
+        // It is too large to be handed over by value.
+        Ok((Box::new(device), library))
     }
 
     fn open(
         session: Session,
         device: Box<Device>,
         library: LibraryCount,
-    ) -> Result<Engine, StartError> {
+    ) -> Result<&'static Engine, StartError> {
         let started_ns = now_ns();
         let uffd = Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
             OnDevice::Heap => {
-                let heap = heap(&session, &uffd, pages as usize)?;
+                let heap = heap::open(&session, &uffd, pages as usize)?;
                 arena = (heap.arena().addr(), heap.arena().len());
                 Backing::Private(heap)
             }
             OnDevice::Dax(path) => {
-                let identity = dax_identity(path)?;
+                let identity = shared::identity(path)?;
                 Backing::Shared(SharedBacking::new(identity).map_err(StartError::NoRoom)?)
             }
         };
@@ -129,7 +142,7 @@ impl Engine {
             host.watched = Some(Watched::new(session.watch));
         }
         let block = AtomicPtr::new(core::ptr::from_ref(made.live.block()).cast_mut());
-        Ok(Engine {
+        Ok(Box::leak(Box::new(Engine {
             block,
             session,
             desk: host.desk,
@@ -153,7 +166,7 @@ impl Engine {
             started_ns,
             arena,
             forking: AtomicU32::new(0),
-        })
+        })))
     }
 
     /// Learns what a trap costs on this host. A handler must be there.
@@ -458,43 +471,4 @@ impl Engine {
             OnDevice::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
         }
     }
-}
-
-/// The heap, whose faults come to a descriptor.
-fn heap(session: &Session, uffd: &Uffd, pages: usize) -> Result<PrivateBacking, StartError> {
-    let heap = PrivateBacking::new(pages, stash(session, pages)?);
-    let mut heap = heap.map_err(StartError::NoRoom)?;
-    if let Some(node) = session.settings.params.numa_node {
-        let bound = bind_to_node(heap.arena().addr(), heap.arena().len(), node);
-        bound.map_err(os("binding the cache to a NUMA node"))?;
-    }
-    heap.register(uffd).map_err(os("registering the heap"))?;
-    heap.keep_from_children().map_err(os("the heap"))?;
-    Ok(heap)
-}
-
-/// A place for the pages that are evicted.
-fn stash(session: &Session, pages: usize) -> Result<Stash, StartError> {
-    let Store::File(folder) = &session.store else {
-        return Stash::in_memory(pages).map_err(StartError::NoRoom);
-    };
-    let cached = session.device.cache.pages as usize;
-    let file = FileStore::new(folder, pages, cached, session.io());
-    let file = file.map_err(|error| match error {
-        Error::TooLarge => StartError::StoreTooLarge,
-        Error::System(errno) => StartError::Store {
-            folder: folder.clone(),
-            errno,
-        },
-    })?;
-    Ok(Stash::File(Box::new(file)))
-}
-
-fn dax_identity(path: &std::path::Path) -> Result<(u64, u64), StartError> {
-    use std::os::unix::fs::MetadataExt;
-    let meta = std::fs::metadata(path).map_err(|source| StartError::DeviceFile {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok((meta.dev(), meta.ino()))
 }

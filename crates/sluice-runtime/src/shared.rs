@@ -3,9 +3,12 @@
 //! The file's own pages are the store. A page is on the device's DRAM when its page-table entries
 //! are there, and evicted by dropping them in all mappings.
 
+use crate::error::StartError;
 use crate::private::{Left, zero_page};
 use core::ops::Range;
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, sys};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Mappings of the file that may exist at once.
 pub const MAX_MAPPINGS: usize = 64;
@@ -242,6 +245,15 @@ impl SharedBacking {
         }
         if written { Left::Written } else { Left::Clean }
     }
+}
+
+/// Which file the device's is.
+pub(crate) fn identity(path: &Path) -> Result<(u64, u64), StartError> {
+    let meta = std::fs::metadata(path).map_err(|source| StartError::DeviceFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok((meta.dev(), meta.ino()))
 }
 
 #[cfg(test)]

@@ -174,11 +174,6 @@ static SERVICE: Service = Service {
     state: AtomicU32::new(ABSENT),
 };
 
-/// Starts the service thread and waits until it has its own descriptors.
-pub fn start_service() -> Result<(), i32> {
-    start_service_for(&[], || ())
-}
-
 /// Starts the service thread with a piece of work, as [`in_service`] hands it over, and waits for
 /// its result. The work may have some of the caller's descriptors, under their numbers, which are
 /// above 2 and rise.
