@@ -10,7 +10,7 @@
 /**
  * Version of this interface: that of the header and `sluice_abi()` of the library must be equal.
  */
-#define SLUICE_ABI 1
+#define SLUICE_ABI 2
 
 /**
  * Done.
@@ -43,6 +43,58 @@
 #define SLUICE_NO_EVENT 18446744073709551615ull
 
 /**
+ * A host asks for a line, to read it.
+ */
+#define SLUICE_READ 0
+
+/**
+ * A host asks for a line, to write it: no other host has it then.
+ */
+#define SLUICE_OWN 1
+
+/**
+ * A host gives up a line that it has written: memory gets it.
+ */
+#define SLUICE_WRITE 2
+
+/**
+ * A host gives up a line that it has not written. No news follows.
+ */
+#define SLUICE_DROP 3
+
+/**
+ * The line has come: it may be read.
+ */
+#define SLUICE_LINE 0
+
+/**
+ * The line has come: it may be read and written.
+ */
+#define SLUICE_OWNED 1
+
+/**
+ * The device has sent a long-delay message (SkyByte section III-A), and no line: ask again later.
+ */
+#define SLUICE_DELAYED 2
+
+/**
+ * Memory has the line that was given up.
+ */
+#define SLUICE_WRITTEN 3
+
+/**
+ * A snoop has taken the right to write the line. It may still be read; memory has what was
+ * written.
+ */
+#define SLUICE_SHARED 4
+
+/**
+ * A snoop has taken the line; memory has what was written. So it is with lines beyond those that
+ * the host can have.
+ */
+#define SLUICE_GONE 5
+
+/**
  * A simulated fabric with its clock.
  */
 struct sluice_simulation;
@@ -72,6 +124,32 @@ struct sluice_completion {
    * Whether it was a write.
    */
   bool is_write;
+};
+
+/**
+ * Something that a host learns.
+ */
+struct sluice_news {
+  /**
+   * When, in picoseconds.
+   */
+  uint64_t at_ps;
+  /**
+   * The line's first byte.
+   */
+  uint64_t addr;
+  /**
+   * The requester that the host is at.
+   */
+  uint32_t requester;
+  /**
+   * What `sluice_ask` was told to call it; 0 for `SLUICE_SHARED` and `SLUICE_GONE`.
+   */
+  uint32_t tag;
+  /**
+   * `SLUICE_LINE` to `SLUICE_GONE`.
+   */
+  uint32_t what;
 };
 
 #ifdef __cplusplus
@@ -169,7 +247,8 @@ uint64_t sluice_now(const struct sluice_simulation *simulation);
 uint64_t sluice_next_event(const struct sluice_simulation *simulation);
 
 /**
- * Moves time on to `until`, in picoseconds, and calls back for each request that is done by then.
+ * Moves time on to `until`, in picoseconds, and calls back for each request that is done by then,
+ * and for what hosts learn.
  * A time in the past moves nothing.
  *
  * Returns `SLUICE_OK`, or `SLUICE_BUSY`, `SLUICE_FAILED`.
@@ -192,6 +271,46 @@ void sluice_restart_statistics(struct sluice_simulation *simulation);
  * fabric. To be freed by `sluice_free_text`; null if the simulation has failed.
  */
 char *sluice_statistics(const struct sluice_simulation *simulation);
+
+/**
+ * Puts a host at a requester whose `pattern` is `external`, before it sends anything. The host has
+ * caches of its own, which the program keeps: `lines` of 64 bytes at most, empty now. It asks for
+ * `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds.
+ *
+ * From now on `sluice_ask` asks for the host, `sluice_call_with_news` says whom to call with what
+ * it learns, and `sluice_send` is refused there. In a coherent fabric the host is a peer: devices
+ * snoop its lines.
+ *
+ * Returns `SLUICE_OK`, or `SLUICE_INVALID`, `SLUICE_FAILED`.
+ */
+int32_t sluice_take_host(struct sluice_simulation *simulation,
+                         uint32_t requester,
+                         uint32_t lines,
+                         uint32_t misses,
+                         uint64_t look_up_ps);
+
+/**
+ * Whom to call with what hosts learn, in the order of time, while `sluice_advance` runs; a null
+ * function for nobody. It may do what the function of `sluice_call_when_done` may, and ask.
+ */
+void sluice_call_with_news(struct sluice_simulation *simulation,
+                           void (*on_news)(void *context, const struct sluice_news *news),
+                           void *context);
+
+/**
+ * A host asks for the line of 64 bytes that holds `addr`, or gives it up, at the time that it is
+ * now: `what` is `SLUICE_READ` to `SLUICE_DROP`. With `may_delay` a device may answer with a
+ * long-delay message. `tag` is in the news that answer; no two that are under way have the same.
+ *
+ * Returns `SLUICE_OK`, or `SLUICE_FULL` for more lines than `misses`, `SLUICE_INVALID`,
+ * `SLUICE_FAILED`: nothing was asked for then.
+ */
+int32_t sluice_ask(struct sluice_simulation *simulation,
+                   uint32_t requester,
+                   uint64_t addr,
+                   uint32_t what,
+                   bool may_delay,
+                   uint32_t tag);
 
 #ifdef __cplusplus
 }  // extern "C"

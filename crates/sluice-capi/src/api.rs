@@ -3,7 +3,12 @@
 //! None of them unwinds: a panic, which is a mistake of Sluice's, ends the simulation and is told
 //! as `SLUICE_FAILED`.
 
+mod hosts;
+
+pub use hosts::*;
+
 use crate::fabric::{AdvanceError, NewError, SendError, SteppedFabric};
+use crate::seats::Learnt;
 use core::ffi::{CStr, c_char, c_void};
 use sluice_net::Completed;
 use sluice_units::Ps;
@@ -14,7 +19,7 @@ use std::ptr::null_mut;
 use thiserror::Error;
 
 /// Version of this interface: that of the header and `sluice_abi()` of the library must be equal.
-pub const SLUICE_ABI: u32 = 1;
+pub const SLUICE_ABI: u32 = 2;
 
 /// Done.
 pub const SLUICE_OK: i32 = 0;
@@ -51,6 +56,7 @@ pub struct Completion {
 pub struct Simulation {
     fabric: SteppedFabric,
     on_done: Cell<Option<(OnDone, *mut c_void)>>,
+    on_news: Cell<Option<(OnNews, *mut c_void)>>,
     /// Whether a panic has left it in no known state: nothing is done any more.
     is_broken: Cell<bool>,
     /// What went wrong last; the text stays until something else does.
@@ -71,9 +77,7 @@ impl From<SendError> for Failed {
         Failed {
             status: match error {
                 SendError::Full => SLUICE_FULL,
-                SendError::NoRequester { .. }
-                | SendError::HasPattern { .. }
-                | SendError::Refused { .. } => SLUICE_INVALID,
+                _ => SLUICE_INVALID,
             },
             message: error.to_string(),
         }
@@ -97,6 +101,7 @@ impl Simulation {
         Simulation {
             fabric,
             on_done: Cell::new(None),
+            on_news: Cell::new(None),
             is_broken: Cell::new(false),
             error: RefCell::default(),
         }
@@ -412,7 +417,8 @@ pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64
     unsafe { ask(simulation, SLUICE_NO_EVENT, next) }
 }
 
-/// Moves time on to `until`, in picoseconds, and calls back for each request that is done by then.
+/// Moves time on to `until`, in picoseconds, and calls back for each request that is done by then,
+/// and for what hosts learn.
 /// A time in the past moves nothing.
 ///
 /// Returns `SLUICE_OK`, or `SLUICE_BUSY`, `SLUICE_FAILED`.
@@ -423,7 +429,8 @@ pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64
 pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64) -> i32 {
     let advance = |simulation: &Simulation| {
         let tell = |completed: &Completed| simulation.report(completed);
-        simulation.status(simulation.fabric.advance(Ps(until), tell))
+        let learn = |learnt: &Learnt| simulation.report_news(learnt);
+        simulation.status(simulation.fabric.advance(Ps(until), tell, learn))
     };
     // SAFETY: the caller's promise.
     unsafe { ask(simulation, SLUICE_FAILED, advance) }

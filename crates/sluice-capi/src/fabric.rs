@@ -1,6 +1,8 @@
 //! A fabric that a program steps by its own clock: what may be done with it when.
 
+use crate::seats::{Learnt, Seats};
 use sluice_config::{describe_fabric, parse_fabric};
+use sluice_host::{Ask, AskFor, Peer};
 use sluice_net::{
     Access, Completed, Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, Refusal,
     RequesterId,
@@ -51,6 +53,48 @@ pub enum SendError {
     /// The requester has as many requests under way as it can.
     #[error("{}", Refusal::Full)]
     Full,
+    /// A host of the program's is there, which asks for lines.
+    #[error("a host is at {requester}: it asks for lines with sluice_ask")]
+    HasHost {
+        /// What the requester is called.
+        requester: String,
+    },
+    /// No host of the program's is there.
+    #[error("no host is at {requester}: sluice_take_host puts one there")]
+    NoHost {
+        /// What the requester is called.
+        requester: String,
+    },
+    /// The requester has sent requests that are not done.
+    #[error("{requester} has requests under way: a host can come before the first one only")]
+    UnderWay {
+        /// What the requester is called.
+        requester: String,
+    },
+    /// A host cannot be so.
+    #[error("{what}: {given}; expected 1 to {most}")]
+    NoSuchHost {
+        /// What is wrong of it.
+        what: &'static str,
+        /// What was given.
+        given: u32,
+        /// The most that can be.
+        most: u32,
+    },
+    /// Nothing has that number.
+    #[error("there is nothing to ask for with the number {what}; expected 0 to 3")]
+    NoAsk {
+        /// The number given.
+        what: u32,
+    },
+    /// The tag names something that is under way.
+    #[error("tag {tag} of {requester} names something that is under way")]
+    TagUsed {
+        /// The tag given.
+        tag: u32,
+        /// Who was to ask.
+        requester: String,
+    },
     /// The fabric does not take the request.
     #[error("{addr:#x} from {requester}: {refusal}")]
     Refused {
@@ -75,11 +119,16 @@ pub enum AdvanceError {
     Deadlock(#[from] Deadlock),
 }
 
+/// Lines that a host of the program's can have, and misses at once.
+const LINES_MAX: u32 = 1 << 24;
+const MISSES_MAX: u32 = 1 << 12;
+
 /// A fabric with its clock. Reached by shared references only: while time moves, the program may
 /// send, ask and look, and each of these borrows the fabric for its own duration.
 pub struct SteppedFabric {
     fabric: RefCell<Fabric>,
     config: FabricConfig,
+    seats: RefCell<Seats>,
     /// Whether time is moving: it cannot be moved again meanwhile, nor can the fabric be dropped.
     is_advancing: Cell<bool>,
 }
@@ -115,6 +164,7 @@ impl SteppedFabric {
         Ok(SteppedFabric {
             fabric: RefCell::new(fabric),
             config,
+            seats: RefCell::default(),
             is_advancing: Cell::new(false),
         })
     }
@@ -153,14 +203,10 @@ impl SteppedFabric {
         is_write: bool,
         tag: u64,
     ) -> Result<(), SendError> {
-        let sender = self.requester(requester).ok_or(SendError::NoRequester {
-            requester,
-            requesters: self.requesters(),
-        })?;
-        let pattern = self.config.requesters[sender.index()].pattern.name;
-        if pattern != "external" {
-            let requester = self.config.graph.name(sender.node()).to_owned();
-            return Err(SendError::HasPattern { requester, pattern });
+        let sender = self.external(requester)?;
+        if self.seats.borrow().has(requester) {
+            let requester = self.config.requester_name(sender);
+            return Err(SendError::HasHost { requester });
         }
         let access = Access {
             addr: addr / LINE_BYTES * LINE_BYTES,
@@ -177,6 +223,87 @@ impl SteppedFabric {
                 refusal,
             },
         })
+    }
+
+    /// A requester that sends what the program says.
+    fn external(&self, requester: u32) -> Result<RequesterId, SendError> {
+        let sender = self.requester(requester).ok_or(SendError::NoRequester {
+            requester,
+            requesters: self.requesters(),
+        })?;
+        let pattern = self.config.requesters[sender.index()].pattern.name;
+        if pattern != "external" {
+            let requester = self.config.graph.name(sender.node()).to_owned();
+            return Err(SendError::HasPattern { requester, pattern });
+        }
+        Ok(sender)
+    }
+
+    /// Puts a host of the program's at a requester.
+    pub fn take_host(&self, requester: u32, peer: &Peer) -> Result<(), SendError> {
+        let id = self.external(requester)?;
+        for (what, given, most) in [
+            ("lines", peer.lines, LINES_MAX),
+            ("misses", peer.misses, MISSES_MAX),
+        ] {
+            if !(1..=most).contains(&given) {
+                return Err(SendError::NoSuchHost { what, given, most });
+            }
+        }
+        let name = || self.config.requester_name(id);
+        if self.seats.borrow().has(requester) {
+            return Err(SendError::HasHost { requester: name() });
+        }
+        let mut fabric = self.fabric.borrow_mut();
+        if !fabric.is_idle(id) {
+            return Err(SendError::UnderWay { requester: name() });
+        }
+        fabric.take_host(id, peer);
+        self.seats.borrow_mut().take(requester, peer.misses);
+        Ok(())
+    }
+
+    /// A host asks for a line now, or gives one up.
+    pub fn ask(
+        &self,
+        requester: u32,
+        addr: u64,
+        what: AskFor,
+        may_delay: bool,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let id = self.external(requester)?;
+        let name = || self.config.requester_name(id);
+        let mut seats = self.seats.borrow_mut();
+        if !seats.has(requester) {
+            return Err(SendError::NoHost { requester: name() });
+        }
+        let is_line = matches!(what, AskFor::Line | AskFor::Owned);
+        if is_line && !seats.has_room(requester) {
+            return Err(SendError::Full);
+        }
+        let is_answered = what != AskFor::Drop;
+        if is_answered && seats.is_used(requester, tag) {
+            let requester = name();
+            return Err(SendError::TagUsed { tag, requester });
+        }
+        let mut fabric = self.fabric.borrow_mut();
+        let ask = Ask {
+            at: fabric.now(),
+            addr: addr / LINE_BYTES * LINE_BYTES,
+            what,
+            may_delay,
+            tag,
+        };
+        fabric.ask(id, &ask).map_err(|refusal| SendError::Refused {
+            addr,
+            requester: name(),
+            refusal,
+        })?;
+        if is_answered {
+            seats.ask(requester, tag, what, ask.addr);
+        }
+        Ok(())
     }
 
     /// The time up to which everything has happened.
@@ -196,25 +323,38 @@ impl SteppedFabric {
         self.fabric.borrow().in_flight()
     }
 
-    /// Moves time on, and tells each request that is done.
+    /// Moves time on, and reports each request that is done, and what hosts learn.
     ///
-    /// Event by event, so that what is sent by `tell` leaves at the time of what it was told.
-    pub fn advance(&self, until: Ps, tell: impl Fn(&Completed)) -> Result<(), AdvanceError> {
+    /// Event by event, so that what is sent by `tell` or `learn` leaves at the time of what it was
+    /// told.
+    pub fn advance(
+        &self,
+        until: Ps,
+        tell: impl Fn(&Completed),
+        learn: impl Fn(&Learnt),
+    ) -> Result<(), AdvanceError> {
         if self.is_advancing.replace(true) {
             return Err(AdvanceError::Busy);
         }
         let _advancing = Advancing(&self.is_advancing);
         let mut done: Vec<Completed> = Vec::new();
+        let mut learnt: Vec<Learnt> = Vec::new();
         loop {
             let mut fabric = self.fabric.borrow_mut();
             fabric.begin_issuing();
             let next = fabric.next_at().map_or(until, |next| next.min(until));
             fabric.advance(next, &mut |completed| done.push(completed))?;
             let is_last = next == until && fabric.next_at().is_none_or(|next| next > until);
+            while let Some(event) = fabric.take_event() {
+                learnt.extend(self.seats.borrow_mut().learn(&event));
+            }
             drop(fabric);
-            if done.is_empty() && is_last {
+            // What hosts ask for is in what they learn.
+            done.retain(|completed| !self.seats.borrow().has(completed.requester.0));
+            if done.is_empty() && learnt.is_empty() && is_last {
                 return Ok(());
             }
+            learnt.drain(..).for_each(|event| learn(&event));
             done.drain(..).for_each(|completed| tell(&completed));
         }
     }

@@ -7,3 +7,4 @@
 
 pub mod api;
 mod fabric;
+mod seats;

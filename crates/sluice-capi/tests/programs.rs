@@ -1,51 +1,9 @@
 //! Programs in C and C++ drive a fabric, built as their first lines say.
 
+mod building;
+
+use building::{build, root, run, text};
 use serde_json::Value;
-use sluice_testkit::child;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Where the library is that was built with this test.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("a test is a file");
-    let folder = test.parent().expect("in a folder").to_owned();
-    assert!(
-        folder.join("libsluice.so").exists(),
-        "no library in {}",
-        folder.display()
-    );
-    folder
-}
-
-/// Builds a program against the library.
-fn build(compiler: &str, standard: &str, source: &Path, program: &Path) {
-    let status = Command::new(compiler)
-        .args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
-        .arg(source)
-        .arg("-L")
-        .arg(library())
-        .arg("-lsluice")
-        .arg(format!("-Wl,-rpath,{}", library().display()))
-        .arg("-o")
-        .arg(program)
-        .status()
-        .expect("a compiler");
-    assert!(status.success());
-}
-
-fn run(program: &Path, arguments: &[&str]) -> Output {
-    let mut command = child::program(program);
-    command.args(arguments).output().expect("a program")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
-}
 
 /// Each latency is the sum of its parts: processing, two links of 1 ns and four ports of 25 ns with
 /// the bytes of request and response, the controller, the memory.

@@ -10,17 +10,20 @@ use sluice_host::{Ask, Reply};
 use sluice_units::Ps;
 use std::collections::VecDeque;
 
-/// What a host is told.
+/// Something that a host learns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
+pub struct HostEvent {
+    /// When.
     pub at: Ps,
+    /// The requester that the host is at.
     pub requester: RequesterId,
-    pub what: What,
+    /// What has happened.
+    pub what: HostNews,
 }
 
-/// And of what.
+/// What has happened to a host's requests and lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub enum HostNews {
     /// A request of its, by what it calls it, has come back.
     Answer(u32, Reply),
     /// A snoop has left it so much of a line, by the requester's address.
@@ -40,7 +43,7 @@ pub(super) struct Asked {
 #[derive(Default)]
 pub(super) struct Answers {
     /// Those that have come since last asked.
-    come: VecDeque<News>,
+    come: VecDeque<HostEvent>,
     /// By packet: where the time in its device went.
     replies: Vec<Option<Reply>>,
     asked: Vec<Option<Asked>>,
@@ -68,11 +71,11 @@ impl Answers {
             reply.parts.dram = packet.parts[Part::Memory];
             reply
         });
-        self.push(at, requester, What::Answer(packet.tag as u32, reply));
+        self.push(at, requester, HostNews::Answer(packet.tag as u32, reply));
     }
 
-    fn push(&mut self, at: Ps, requester: RequesterId, what: What) {
-        self.come.push_back(News {
+    fn push(&mut self, at: Ps, requester: RequesterId, what: HostNews) {
+        self.come.push_back(HostEvent {
             at,
             requester,
             what,
@@ -86,14 +89,14 @@ impl Answers {
             ..Reply::default()
         };
         reply.parts.dram = finished.parts[Part::Memory];
-        self.push(at, requester, What::Answer(finished.tag as u32, reply));
+        self.push(at, requester, HostNews::Answer(finished.tag as u32, reply));
     }
 
     /// Something has happened to a host's lines.
     pub fn tell(&mut self, at: Ps, requester: RequesterId, told: Told) {
         let what = match told {
-            Told::Snoop { addr, keeps } => What::Snoop(addr, keeps),
-            Told::Written { tag } => What::Answer(tag, Reply::default()),
+            Told::Snoop { addr, keeps } => HostNews::Snoop(addr, keeps),
+            Told::Written { tag } => HostNews::Answer(tag, Reply::default()),
         };
         self.push(at, requester, what);
     }
@@ -116,7 +119,7 @@ impl Answers {
 
     /// The next one that has come.
     #[inline]
-    pub fn take(&mut self) -> Option<News> {
+    pub fn take(&mut self) -> Option<HostEvent> {
         self.come.pop_front()
     }
 }

@@ -7,16 +7,23 @@ use super::ids::{NodeId, RequesterId};
 use super::packet::Packet;
 use super::requester::Target;
 use sluice_cxl::Channel;
-use sluice_host::{Ask, AskFor, Host, Performed};
+use sluice_host::{Ask, AskFor, Host, Peer, Performed};
 use sluice_units::Ps;
 
 impl Engine {
     /// A host takes its place at a requester.
     pub fn seat(&mut self, requester: RequesterId, host: &mut Host<'_>) {
-        if let Some(coherence) = &mut self.coherence {
+        if let Some(coherence) = &self.coherence {
             host.share(coherence.is_checked());
-            let notifies = self.requesters[requester].notifies();
-            coherence.seat(requester, &host.peer(), notifies);
+            self.seat_peer(requester, &host.peer());
+        }
+    }
+
+    /// A host with these caches takes its place at a requester of coherent memory.
+    pub fn seat_peer(&mut self, requester: RequesterId, peer: &Peer) {
+        let notifies = self.requesters[requester].notifies();
+        if let Some(coherence) = &mut self.coherence {
+            coherence.seat(requester, peer, notifies);
         }
     }
 

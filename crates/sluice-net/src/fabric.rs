@@ -256,6 +256,10 @@ impl Fabric {
         self.engine.completed
     }
 
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     pub(super) fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }

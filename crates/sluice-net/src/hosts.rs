@@ -3,7 +3,7 @@
 //! A host and a fabric have a queue of events each. [`Hosts::step`] handles the first event of all:
 //! of those at the same time the fabric's first, then the hosts' in the order of their requesters.
 
-use super::answers::What;
+use super::answers::HostNews;
 use super::engine::Done;
 use super::error::Deadlock;
 use super::fabric::{Fabric, Length, WATCH};
@@ -172,8 +172,8 @@ impl<'a> Hosts<'a> {
             let number = number.expect("a host asked for it");
             let Seat { base, host, .. } = &mut self.seats[number];
             match news.what {
-                What::Answer(tag, reply) => host.answer(news.at, tag, &reply),
-                What::Snoop(addr, keeps) => _ = host.snoop(addr - *base, keeps),
+                HostNews::Answer(tag, reply) => host.answer(news.at, tag, &reply),
+                HostNews::Snoop(addr, keeps) => _ = host.snoop(addr - *base, keeps),
             }
             self.send(number, news.at);
         }

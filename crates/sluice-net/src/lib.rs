@@ -22,6 +22,7 @@ mod hierarchy;
 mod hosts;
 mod ids;
 mod link;
+mod outside;
 mod packet;
 mod params;
 mod parts;
@@ -32,6 +33,7 @@ mod spec;
 mod stats;
 mod topology;
 
+pub use answers::{HostEvent, HostNews};
 pub use bottleneck::Resource;
 pub use coherence::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;

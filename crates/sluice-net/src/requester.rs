@@ -156,7 +156,17 @@ impl Requester {
         self.outstanding < self.depth
     }
 
-    /// Whether a simulated host is there.
+    /// Whether no request of its is under way.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding == 0
+    }
+
+    /// A host from outside is there, which bounds its requests itself.
+    pub fn take_host(&mut self) {
+        (self.is_host, self.source, self.depth) = (true, None, u32::MAX);
+    }
+
+    /// Whether a host is there.
     pub fn is_host(&self) -> bool {
         self.is_host
     }

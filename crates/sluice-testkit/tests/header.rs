@@ -2,7 +2,7 @@
 //! `SLUICE_WRITE_HEADER=1`.
 
 use cbindgen::{Builder, Config, Language, Style};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A header for programs or shared objects in C.
 struct Header {
@@ -65,6 +65,7 @@ const HEADERS: [Header; 5] = [
         types: &[
             ("Simulation", "sluice_simulation"),
             ("Completion", "sluice_completion"),
+            ("News", "sluice_news"),
         ],
         includes: &["stdbool.h", "stdint.h"],
         source: "crates/sluice-capi/src/api.rs",
@@ -106,6 +107,10 @@ fn text(header: &Header, root: &Path) -> String {
     let mut builder = Builder::new()
         .with_config(config)
         .with_src(root.join(source));
+    // A source may have parts of its own beside it.
+    for part in parts(&root.join(source)) {
+        builder = builder.with_src(part);
+    }
     for (rust, c) in header.types {
         if header.symbol.is_some() {
             builder = builder.include_item(rust);
@@ -116,6 +121,15 @@ fn text(header: &Header, root: &Path) -> String {
     let bindings = builder.generate().expect("a source that cbindgen reads");
     bindings.write(&mut text);
     without_safety(&String::from_utf8(text).expect("text"))
+}
+
+/// The modules of a source that declare something for C, in the order of their names.
+fn parts(source: &Path) -> Vec<PathBuf> {
+    let inside = std::fs::read_dir(source.with_extension(""));
+    let files = inside.into_iter().flatten().flatten().map(|e| e.path());
+    let mut parts: Vec<PathBuf> = files.filter(|path| !path.ends_with("tests.rs")).collect();
+    parts.sort();
+    parts
 }
 
 /// The constant that a shared object has to define.
