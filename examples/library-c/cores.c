@@ -72,7 +72,10 @@ static void fill(struct core *core, uint64_t line, enum state state) {
     way = &set[0];
     for (int i = 1; i < WAYS && way->state != ABSENT; i++)
       if (set[i].state == ABSENT || set[i].used < way->used) way = &set[i];
-    if (way->state != ABSENT) ask(core, way->line, way->state == WRITTEN ? SLUICE_WRITE : SLUICE_DROP);
+    if (way->state == WRITTEN)
+      ask(core, way->line, SLUICE_WRITE);
+    else if (way->state != ABSENT)
+      ask(core, way->line, SLUICE_DROP);
   }
   *way = (struct way){line, core->accesses, state};
 }

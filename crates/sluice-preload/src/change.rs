@@ -220,7 +220,10 @@ fn remap_in_arena(
     let is_file = engine.has_file(addr, len);
     if (to.is_some() || stays || new > len) && (is_file || is_off_device(engine, old)) {
         if !may_move {
-            return Err(libc::ENOMEM);
+            return match is_file {
+                true => Err(libc::ENOMEM),
+                false => moved::lengthen(engine, old, new),
+            };
         }
         engine.leave_device(addr, len);
         return moved::remap(engine, old, new, flags, to);

@@ -3,10 +3,10 @@
 //! Between a move away and the arena's own memory in its place somebody else could be given the
 //! addresses. So the kernel leaves an empty mapping there each time, which the arena then replaces.
 
-use crate::heap::{claim, empty, give};
+use crate::heap::{claim, empty, give, grow_in_place};
 use crate::parts::{Part, USER_END, of_arena};
 use libc::c_int;
-use sluice_region::{PAGE, sys};
+use sluice_region::{PAGE, raw_mmap, raw_munmap, sys};
 use sluice_runtime::Engine;
 
 /// Moves or lengthens a mapping that has left the device, and may be moved.
@@ -46,6 +46,34 @@ pub fn remap(
             Err(errno)
         }
     }
+}
+
+/// Lengthens a mapping that has left the device where it is, as far as the pages behind it are free.
+///
+/// Other threads may use it meanwhile, so it does not move. Between the two calls the kernel may
+/// give the addresses to another mapping. They are the program's by then, and that mapping's.
+pub fn lengthen(engine: &Engine, old: Part, new: usize) -> Result<usize, i32> {
+    let Part { addr, len, .. } = old;
+    let (end, more) = (addr + len, new - len);
+    if !grow_in_place(end, more) {
+        return Err(libc::ENOMEM);
+    }
+    engine.leave_device(end, more);
+    // SAFETY: pages that were free until now.
+    let made = unsafe { raw_munmap(end, more) }.and_then(|()| raw(addr, len, new, 0, 0));
+    let hinted = made.and_then(|_| engine.hand_hints_on(addr..end, addr, new));
+    hinted.map(|()| addr).inspect_err(|_| {
+        if made.is_ok() || is_free(end, more) {
+            give(end, more);
+        }
+    })
+}
+
+/// Whether nothing is mapped in a range, where a mapping without access is then.
+fn is_free(addr: usize, len: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: the kernel maps nothing where something is.
+    unsafe { raw_mmap(addr, len, libc::PROT_NONE, flags, -1, 0) }.is_ok()
 }
 
 /// Takes what is the arena's of a place off the device.

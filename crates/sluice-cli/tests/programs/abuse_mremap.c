@@ -1,6 +1,7 @@
 /* Corners of mremap: to where one says, into one's own hole, without giving the old place up. */
 #include "abuse.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #define PAGES 2048u
@@ -34,6 +35,29 @@ static void hole(void) {
     CHECK(same == words);
     CHECK(wrong(words, PAGES / 2) == 0);
     are_zeros(words + PAGES / 2 * PER_PAGE, PAGES / 2);
+    fill(words, PAGES * PER_PAGE, 1);
+    CHECK(wrong(words, PAGES) == 0);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+/* The same of memory that was given another protection, and so is the kernel's. */
+static void hole_behind(int protection) {
+    uint64_t *words = written();
+    char *end = (char *)words + BYTES / 2;
+    CHECK(mprotect(words, BYTES, PROT_READ) == 0);
+    CHECK(mprotect(words, BYTES, protection) == 0);
+    CHECK(munmap(end, BYTES / 2) == 0);
+    void *same = mremap(words, BYTES / 2, BYTES, 0);
+    if (same == MAP_FAILED)
+        perror("mremap into one's own hole, behind what was protected");
+    CHECK(same == words);
+    CHECK(wrong(words, PAGES / 2) == 0);
+    are_zeros(words + PAGES / 2 * PER_PAGE, PAGES / 2);
+    int zeros = open("/dev/zero", O_RDONLY);
+    /* What may not be written before may not be written behind either. */
+    CHECK(read(zeros, end, 1) == ((protection & PROT_WRITE) ? 1 : -1));
+    CHECK(close(zeros) == 0);
+    CHECK(mprotect(words, BYTES, PROT_READ | PROT_WRITE) == 0);
     fill(words, PAGES * PER_PAGE, 1);
     CHECK(wrong(words, PAGES) == 0);
     CHECK(munmap(words, BYTES) == 0);
@@ -91,6 +115,8 @@ int main(int count, char **arguments) {
     CHECK(count == 2);
     if (strcmp(arguments[1], "hole") == 0) {
         hole();
+        hole_behind(PROT_READ | PROT_WRITE);
+        hole_behind(PROT_READ);
     } else if (strcmp(arguments[1], "fixed") == 0) {
         fixed(PAGES);
         fixed(PAGES / 2);
