@@ -19,9 +19,10 @@ pub fn signal_engine() -> Option<&'static Engine> {
     engine().filter(|e| e.session.trap == Trap::Signal && !is_calm())
 }
 
-/// Whether an address is one of the device's.
+/// Whether an address is one of the device's that the program may access. Others are the kernel's
+/// business, which knows how to refuse them.
 pub fn on_device(engine: &Engine, at: usize) -> bool {
-    engine.is_placed(at)
+    engine.is_placed(at) && engine.is_served(at)
 }
 
 /// Buffers of one call.

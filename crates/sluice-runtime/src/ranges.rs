@@ -249,6 +249,17 @@ impl Engine {
         })
     }
 
+    /// Whether the device serves accesses to an address: its page has not left, and is not closed.
+    pub fn is_served(&self, addr: usize) -> bool {
+        calm(|| {
+            let core = self.core.lock();
+            let lpn = core.host.lpn(addr & !(PAGE - 1)).map(|lpn| lpn as usize);
+            lpn.is_some_and(|lpn| {
+                core.host.state[lpn] & OFF_DEVICE == 0 && !core.host.closed.has(lpn)
+            })
+        })
+    }
+
     /// The device file's identity, with `--place dax`.
     pub fn dax_identity(&self) -> Option<(u64, u64)> {
         calm(|| match &self.core.lock().host.backing {

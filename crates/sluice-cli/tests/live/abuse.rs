@@ -310,6 +310,11 @@ fn mremap_moves_to_a_given_place_and_grows_into_a_hole() {
 }
 
 #[test]
+fn buffers_that_may_not_be_accessed_are_refused() {
+    all_well(helper!("abuse_access.c"), &["all"]);
+}
+
+#[test]
 fn mremap_may_keep_the_old_place() {
     all_well(helper!("abuse_mremap.c"), &["dontunmap"]);
 }
