@@ -48,7 +48,7 @@ pub fn remap(
     }
 }
 
-/// Lengthens a mapping that has left the device where it is, as far as the pages behind it are free.
+/// Lengthens a mapping that has left the device where it is, if the pages behind it are free.
 ///
 /// Other threads may use it meanwhile, so it does not move. Between the two calls the kernel may
 /// give the addresses to another mapping. They are the program's by then, and that mapping's.
