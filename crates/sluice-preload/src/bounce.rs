@@ -4,7 +4,7 @@
 //! and a datagram that it has taken from its socket is lost. So where a buffer lies on the device,
 //! the kernel reads and writes memory of this library, and the program's own thread copies.
 
-use crate::buffers::{on_device, signal_engine};
+use crate::buffers::signal_engine;
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::copy_nonoverlapping;
@@ -51,8 +51,7 @@ fn is_on_device(buffer: *const c_void, bytes: size_t) -> bool {
     let Some(engine) = signal_engine().filter(|_| bytes > 0) else {
         return false;
     };
-    let (first, last) = (buffer as usize, (buffer as usize).saturating_add(bytes - 1));
-    on_device(engine, first) || on_device(engine, last)
+    engine.serves_any(buffer as usize, bytes)
 }
 
 /// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is

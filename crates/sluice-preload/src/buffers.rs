@@ -22,7 +22,7 @@ pub fn signal_engine() -> Option<&'static Engine> {
 /// Whether an address is one of the device's that the program may access. Others are the kernel's
 /// business, which knows how to refuse them.
 pub fn on_device(engine: &Engine, at: usize) -> bool {
-    engine.is_placed(at) && engine.is_served(at)
+    engine.serves_any(at, 1)
 }
 
 /// Buffers of one call.
@@ -36,12 +36,10 @@ impl Buffers for (*const c_void, size_t) {
     /// those that follow. It is there at the end, so that every try gets further.
     fn touch(&self, engine: &Engine) -> bool {
         let (start, end) = (self.0 as usize, (self.0 as usize).saturating_add(self.1));
-        let pages = (start & !(PAGE - 1)..end).step_by(PAGE).take(MAX_PAGES);
+        let pages = (start & !(PAGE - 1)..end).step_by(PAGE);
+        let pages = pages.map(|page| page.max(start));
         let mut first = None;
-        for at in pages.map(|page| page.max(start)) {
-            if !on_device(engine, at) {
-                continue;
-            }
+        for at in pages.filter(|at| on_device(engine, *at)).take(MAX_PAGES) {
             touch_byte(at);
             let first = *first.get_or_insert(at);
             if is_missing(first) {

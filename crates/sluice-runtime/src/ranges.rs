@@ -249,13 +249,23 @@ impl Engine {
         })
     }
 
-    /// Whether the device serves accesses to an address: its page has not left, and is not closed.
-    pub fn is_served(&self, addr: usize) -> bool {
+    /// Whether the device serves accesses to any page of a range: of those that have not left it,
+    /// and are not closed.
+    pub fn serves_any(&self, start: usize, len: usize) -> bool {
+        let (mut first, mut end) = (start & !(PAGE - 1), start.saturating_add(len));
+        if self.session.place == OnDevice::Heap {
+            first = first.max(self.arena.0);
+            end = end.min(self.arena.0 + self.arena.1);
+        }
+        if first >= end {
+            return false;
+        }
         calm(|| {
             let core = self.core.lock();
-            let lpn = core.host.lpn(addr & !(PAGE - 1)).map(|lpn| lpn as usize);
-            lpn.is_some_and(|lpn| {
-                core.host.state[lpn] & OFF_DEVICE == 0 && !core.host.closed.has(lpn)
+            let host = &core.host;
+            (first..end).step_by(PAGE).any(|page| {
+                let lpn = host.lpn(page).map(|lpn| lpn as usize);
+                lpn.is_some_and(|lpn| host.state[lpn] & OFF_DEVICE == 0 && !host.closed.has(lpn))
             })
         })
     }
