@@ -19,9 +19,14 @@ pub fn signal_engine() -> Option<&'static Engine> {
     engine().filter(|e| e.session.trap == Trap::Signal && !is_calm())
 }
 
-/// Whether an address is one of the device's that the program may access. Others are the kernel's
-/// business, which knows how to refuse them.
+/// Whether an address is one of the device's.
 pub fn on_device(engine: &Engine, at: usize) -> bool {
+    engine.is_placed(at)
+}
+
+/// Whether an address is one that the device serves. Of others the program may have taken its own
+/// access away: they are the kernel's to refuse.
+fn is_served(engine: &Engine, at: usize) -> bool {
     engine.serves_any(at, 1)
 }
 
@@ -39,7 +44,7 @@ impl Buffers for (*const c_void, size_t) {
         let pages = (start & !(PAGE - 1)..end).step_by(PAGE);
         let pages = pages.map(|page| page.max(start));
         let mut first = None;
-        for at in pages.filter(|at| on_device(engine, *at)).take(MAX_PAGES) {
+        for at in pages.filter(|at| is_served(engine, *at)).take(MAX_PAGES) {
             touch_byte(at);
             let first = *first.get_or_insert(at);
             if is_missing(first) {
@@ -85,7 +90,7 @@ pub fn is_missing(at: usize) -> bool {
 
 /// Whether the program could read at an address. A call may have been given any.
 pub fn is_readable(engine: &Engine, at: usize) -> bool {
-    at != 0 && (on_device(engine, at) || !is_missing(at))
+    at != 0 && (is_served(engine, at) || !is_missing(at))
 }
 
 /// One value, null or live.
