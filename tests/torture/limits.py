@@ -33,6 +33,12 @@ LIMITS = [
           "signal mode: a thread's stack must not lie on the device"),
 ]
 
+# And in rounds with a profile.
+PROFILED = [
+    Limit("small-context", ("event", "signal"), ("all",),
+          "a profile walks the program's stack, which takes some KiB of it"),
+]
+
 POLICIES = ["lru", "fifo", "clock", "s3fifo", "sieve", "slru", "lfu", "random", "arc", "lirs",
             "wtinylfu", "twoq", "lfru", "mru", "lifo"]
 # Under these what comes first stays, and all that comes later shares one page of the cache. Most
@@ -46,9 +52,15 @@ PREFETCHERS = ["none", "nextn", "none", "stream", "none", "stride"]
 DEVICE = {"device.capacity": "128MiB", "nand.program": "1us", "nand.erase": "5us"}
 
 
-def without(trap: str, place: str) -> list[str]:
-    """Names of the steps that are left out in this mode and place."""
-    return [limit.step for limit in LIMITS if trap in limit.traps and place in limit.places]
+def without(trap: str, place: str, seed: int) -> list[str]:
+    """Names of the steps that are left out in this mode and place, by a round of this seed."""
+    left_out = [limit.step for limit in LIMITS if trap in limit.traps and place in limit.places]
+    return left_out + [limit.step for limit in PROFILED if is_profiled(seed)]
+
+
+def is_profiled(seed: int) -> bool:
+    """Whether the run of a round with this seed has a profile."""
+    return seed % 3 == 0
 
 
 def steps(policy: str, steps: int) -> int:
@@ -75,4 +87,4 @@ def explain() -> str:
         traps, places = "/".join(limit.traps), "/".join(limit.places)
         return f"{limit.step:12} {traps:13} {places:11} {limit.reason}"
 
-    return "\n".join(map(line, LIMITS))
+    return "\n".join(map(line, [*LIMITS, *PROFILED]))

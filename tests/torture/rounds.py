@@ -106,7 +106,8 @@ def _log_of(path: Path) -> list[str]:
 
 
 def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) -> list[str]:
-    left_out = [*limits.without(chosen.trap, chosen.place), *tools.more_without.split(",")]
+    left_out = [*limits.without(chosen.trap, chosen.place, chosen.seed),
+                *tools.more_without.split(",")]
     words = ["--seed", str(chosen.seed), "--steps", str(chosen.steps),
              "--without", ",".join(word for word in left_out if word), "--only", tools.only]
     if chosen.program == "python":
@@ -124,7 +125,7 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
     words = [tools.sluice, "run", "--trap", chosen.trap, "--control", "on"]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
-    if chosen.seed % 3 == 0:
+    if limits.is_profiled(chosen.seed):
         words.append("--profile=4KiB")
     if chosen.place == "dax":
         words += ["--place", f"dax:{file}"]
