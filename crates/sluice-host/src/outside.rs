@@ -43,11 +43,6 @@ impl<A: Artifact> Host<'_, A> {
         self.events.next_at()
     }
 
-    /// The time of its last event or answer.
-    pub fn now(&self) -> Ps {
-        self.now
-    }
-
     /// Instructions retired since the beginning.
     pub fn retired(&self) -> u64 {
         self.retired

@@ -23,7 +23,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use sweep::{Removal, remove, sweep};
 
 /// A keeper looks this often whether the processes of a killed command have ended.
@@ -32,8 +32,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_FOR_ENDED: Duration = Duration::from_millis(500);
 /// And this often while some do.
 const LOOK_FOR_MORE: Duration = Duration::from_millis(100);
-/// Of a session with so many files that a look takes long, less often: one part of so many of the
-/// time goes into looks at most.
+/// Of a session with so many files that a look takes long, less often: one part of so many of a
+/// processor's time goes into looks at most. What others do to that processor does not count, or
+/// what has ended would stay longest where most is started.
 const SHARE: u32 = 20;
 
 /// Attempts at making a session, of which another command may remove one that has no lock yet.
@@ -176,13 +177,13 @@ pub fn keep(dir: &Path) -> ExitCode {
     let mut ended = ended::Ended::new(dir);
     let mut period = LOOK_FOR_ENDED;
     while !is_over_after(period) {
-        let begun = Instant::now();
+        let before = own_processor_time();
         let found = ended.as_mut().is_some_and(|ended| ended.look(dir));
         period = match found {
             true => LOOK_FOR_MORE,
             false => LOOK_FOR_ENDED,
         };
-        period = period.max(begun.elapsed() * SHARE);
+        period = period.max((own_processor_time() - before) * SHARE);
     }
     drop((lock, ended));
     loop {
@@ -195,6 +196,17 @@ pub fn keep(dir: &Path) -> ExitCode {
             Removal::Refused => return ExitCode::FAILURE,
         }
     }
+}
+
+/// What this thread has had of a processor.
+fn own_processor_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a live place for the time. It stays zero where there is no such clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Waits a while for the end of the command, which is at the other end of the standard input.

@@ -1,4 +1,5 @@
 //! Shared objects in C do what the built-in memory of their kind does, and what is none is refused
 //! in one line.
 
+mod dramsim3;
 mod memory;
