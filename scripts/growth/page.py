@@ -59,8 +59,6 @@ FOUND = {
     "cores of a host": """callgrind counts 8.4 million instructions for each further core up to 8,
 7.5 million up to 32 and 7.6 million up to 64, with 20,000 simulated each, so an instruction takes
 longer""",
-    "processes, one after another": """each further process takes 7.1 KiB up to 2,048 of them and
-8.1 KiB up to 4,096""",
 }
 
 BOUNDS = """Two costs have a bound of their own:
