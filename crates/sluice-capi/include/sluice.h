@@ -89,8 +89,8 @@
 #define SLUICE_SHARED 4
 
 /**
- * A snoop has taken the line; memory has what was written. So it is with lines beyond those that
- * the host can have.
+ * A snoop has taken the line; memory has what was written. A line also leaves in this way where
+ * the host has more than the `lines` of `sluice_take_host`.
  */
 #define SLUICE_GONE 5
 

@@ -28,8 +28,8 @@ impl Fabric {
         engine.seat_peer(requester, peer);
     }
 
-    /// A host asks for a line now, or gives one up. On memory that is not coherent a clean line
-    /// goes without a word ([`AskFor::Drop`]).
+    /// A host asks for a line now, or gives one up. On memory that is not coherent nothing is sent
+    /// for a clean line that goes ([`AskFor::Drop`]): nobody keeps count of it.
     ///
     /// The caller keeps to what [`Peer::misses`] says. Its lines are as many as [`Peer::lines`]
     /// says: of more, those used longest ago go, as by a snoop.

@@ -51,7 +51,8 @@ pub fn remap(
 /// Lengthens a mapping that has left the device where it is, if the pages behind it are free.
 ///
 /// Other threads may use it meanwhile, so it does not move. Between the two calls the kernel may
-/// give the addresses to another mapping. They are the program's by then, and that mapping's.
+/// give the addresses to another mapping of the program's. The arena has handed them out by then,
+/// and takes them back when that mapping goes.
 pub fn lengthen(engine: &Engine, old: Part, new: usize) -> Result<usize, i32> {
     let Part { addr, len, .. } = old;
     let (end, more) = (addr + len, new - len);

@@ -27,8 +27,8 @@ pub const SLUICE_WRITTEN: u32 = 3;
 /// A snoop has taken the right to write the line. It may still be read; memory has what was
 /// written.
 pub const SLUICE_SHARED: u32 = 4;
-/// A snoop has taken the line; memory has what was written. So it is with lines beyond those that
-/// the host can have.
+/// A snoop has taken the line; memory has what was written. A line also leaves in this way where
+/// the host has more than the `lines` of `sluice_take_host`.
 pub const SLUICE_GONE: u32 = 5;
 
 /// Something that a host learns.
