@@ -106,7 +106,7 @@ depth = 32                # what differs from [requester]
 name = "cpu"              # simulated hosts in the place of patterns (docs/hosts.md)
 count = 1
 system = "cxl-ssd-sim"    # whose cores, caches, scheduler and host memory: a system, or a file
-workload = "stream:rounds=1"  # a kernel of `sluice sim --help`
+workload = "stream:rounds=1"  # a kernel of `sluice sim --help`, or trace = "FILE"
 scale = 8                 # what its memory and the host's capacities are divided by; left out: 1
 l2 = { capacity = "1MiB" }  # what differs from that system's host
 

@@ -4,13 +4,16 @@ use crate::described::{Describe, Described};
 use crate::error::Error;
 use crate::fabrics::fabrics;
 use crate::file::Source;
+use crate::in_line::begin_from_nothing;
 use crate::shelf::Shelf;
 use crate::system::beside;
 use sluice_model::DeviceConfig;
 use sluice_net::{
-    FABRIC_PARAMS, FabricSpec, Group, HostGroup, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
+    FABRIC_PARAMS, FabricSpec, Group, HostGroup, HostProgram, Library, LinkSpec, RangeSpec,
+    RouteSpec, VcsSpec,
 };
 use sluice_params::{ConfigError, Param, RawConfig};
+use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -27,7 +30,7 @@ const LISTS: [&str; 7] = [
 
 /// Keys of a group that are no parameters.
 const OWN: &[&str] = &[
-    "name", "device", "library", "argument", "link", "system", "workload", "scale",
+    "name", "device", "library", "argument", "link", "system", "workload", "trace", "scale",
 ];
 
 impl Describe for FabricSpec {
@@ -147,7 +150,7 @@ impl Reader<'_> {
         let element = format!("{table} group `{}`", group.name);
         let is_endpoint = table == "endpoint";
         let is_host = table == "requester" && from.table.contains_key("system");
-        for key in ["system", "workload", "scale"] {
+        for key in ["system", "workload", "trace", "scale"] {
             if let Some(value) = from.table.get(key).filter(|_| !is_host) {
                 return Err(self.bad(value, "no such key; only requesters have hosts"));
             }
@@ -221,14 +224,21 @@ impl Reader<'_> {
     fn host(&self, from: &Table<'_>, name: &Spanned<DeValue<'_>>) -> Result<HostGroup, Error> {
         let (source, system) = (self.source, self.source.plain(name));
         let loaded = crate::load_system(&beside(source, &system));
-        let mut raw = loaded
-            .map_err(|error| Error::Device {
-                place: source.place(name.span()),
-                source: Box::new(error),
-            })?
-            .host;
+        let mut loaded = loaded.map_err(|error| Error::Device {
+            place: source.place(name.span()),
+            source: Box::new(error),
+        })?;
+        let runs = self.host_program(from)?;
+        if let HostProgram::Trace(_) = runs {
+            begin_from_nothing(&mut loaded);
+        }
+        let mut raw = loaded.host;
         for (key, value) in from.others(OWN) {
             if let DeValue::Table(table) = value.get_ref() {
+                let threads = table.get("threads").filter(|_| key == "cpu");
+                if let (HostProgram::Trace(_), Some(threads)) = (&runs, threads) {
+                    return Err(self.bad(threads, "no cpu.threads; a trace has threads of its own"));
+                }
                 let mut set = |inner: &str, value: &str| raw.set(&format!("{key}.{inner}"), value);
                 source.read_table(table, &mut set)?;
             }
@@ -244,9 +254,27 @@ impl Reader<'_> {
         Ok(HostGroup {
             system,
             raw,
-            workload: from.text("workload")?,
+            runs,
             scale,
         })
+    }
+
+    /// What the hosts of a group run: one of two keys says it.
+    fn host_program(&self, from: &Table<'_>) -> Result<HostProgram, Error> {
+        let Some(trace) = from.table.get("trace") else {
+            let expected = "it to be there, or trace";
+            let missing = || from.error(from.at..from.at, "workload".to_owned(), expected);
+            let text = from.table.get("workload").ok_or_else(missing)?;
+            return Ok(HostProgram::Kernel(self.source.plain(text)));
+        };
+        if from.table.contains_key("workload") {
+            return Err(self.bad(trace, "no trace beside workload; a host runs one of them"));
+        }
+        let folder = Path::new(self.source.file).parent();
+        let path = folder
+            .unwrap_or(Path::new(""))
+            .join(self.source.plain(trace));
+        Ok(HostProgram::Trace(path))
     }
 
     /// A parameter of a group or a link, checked for itself.

@@ -1,6 +1,7 @@
 //! Every kind of table of a fabric's lists: what it says, and what it cannot say.
 
 use sluice_config::{describe_fabric, describe_system, load, parse_fabric, parse_system};
+use sluice_net::HostProgram;
 
 /// One table of each list. What has no `device`, `system` or `library` is plain.
 const ALL: &str = r#"
@@ -78,8 +79,8 @@ fn each_table_is_read_whole() {
     assert!(plain.host.is_none() && plain.device.is_none() && plain.library.is_none());
     let of_host = host.host.as_ref().expect("a host");
     assert_eq!(
-        (&of_host.system[..], &of_host.workload[..]),
-        ("base-cssd", "bfs")
+        (&of_host.system[..], &of_host.runs),
+        ("base-cssd", &HostProgram::Kernel("bfs".to_owned()))
     );
     assert_eq!(
         (of_host.scale, of_host.raw.get("cpu.threads")),
@@ -359,7 +360,7 @@ fn a_setting_reaches_a_group_s_part() {
         panic!("two groups");
     };
     let of_host = host.host.as_ref().expect("a host");
-    assert_eq!(of_host.workload, "silo");
+    assert_eq!(of_host.runs, HostProgram::Kernel("silo".to_owned()));
     assert_eq!(of_host.raw.get("cpu.threads").as_deref(), Some("5"));
     assert_eq!(host.set, pairs(&[("count", "1"), ("count", "2")]));
     let link = [
@@ -380,6 +381,85 @@ fn a_setting_reaches_a_group_s_part() {
         ("plain.workload", "unknown key `plain.workload`"),
     ] {
         let told = spec.set(key, "1").unwrap_err().to_string();
+        assert!(told.contains(said), "{told}");
+    }
+}
+
+/// Two hosts that replay a trace.
+const TRACED: &str = r#"
+[[requesters]]
+name = "host"
+count = 2
+system = "base-cssd"
+trace = "prog.trace"
+[requesters.l2]
+capacity = "256KiB"
+"#;
+
+#[test]
+fn a_trace_is_beside_its_file_and_has_threads_of_its_own() {
+    let mut spec = parse_fabric(TRACED, "folder/hosts.toml").unwrap();
+    let host = |spec: &sluice_net::FabricSpec| spec.requesters[0].host.clone().expect("a host");
+    let path = |spec: &sluice_net::FabricSpec| match host(spec).runs {
+        HostProgram::Trace(path) => path.to_str().map(str::to_owned),
+        HostProgram::Kernel(_) => None,
+    };
+    assert_eq!(path(&spec).as_deref(), Some("folder/prog.trace"));
+    // Memory is empty at the start, as of a trace of a system without a fabric.
+    for (key, value) in [("host.start", "empty"), ("host.rest", "no")] {
+        assert_eq!(host(&spec).raw.get(key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(
+        host(&spec).raw.get("l2.capacity").as_deref(),
+        Some("256KiB")
+    );
+    let absolute = TRACED.replace("prog.trace", "/tmp/prog.trace");
+    let absolute = parse_fabric(&absolute, "folder/hosts.toml").unwrap();
+    assert_eq!(path(&absolute).as_deref(), Some("/tmp/prog.trace"));
+    // What is set on a command line counts from where the command is.
+    spec.set("host.trace", "other.trace").unwrap();
+    assert_eq!(path(&spec).as_deref(), Some("other.trace"));
+    for (key, said) in [
+        ("host.workload", "workload = 5: these hosts replay a trace"),
+        ("host.cpu.threads", "cpu.threads = 5: a trace has threads"),
+    ] {
+        let told = spec.set(key, "5").unwrap_err().to_string();
+        assert!(told.contains(said), "{told}");
+    }
+    let mut kernel = parse_fabric(ALL, "folder/all.toml").unwrap();
+    let told = kernel.set("host.trace", "x.trace").unwrap_err().to_string();
+    assert!(
+        told.contains("trace = x.trace: these hosts run a kernel"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_host_has_one_program() {
+    for (from, to, said) in [
+        (
+            "trace = \"prog.trace\"",
+            "trace = \"prog.trace\"\nworkload = \"bfs\"",
+            "hosts.toml:6:9: `prog.trace`: expected no trace beside workload",
+        ),
+        (
+            "trace = \"prog.trace\"",
+            "",
+            "hosts.toml:2:1: `workload`: expected it to be there, or trace",
+        ),
+        (
+            "[requesters.l2]",
+            "[requesters.cpu]\nthreads = 4\n[requesters.l2]",
+            "hosts.toml:8:11: `4`: expected no cpu.threads",
+        ),
+        (
+            "system = \"base-cssd\"",
+            "",
+            "`prog.trace`: expected no such key; only requesters have hosts",
+        ),
+    ] {
+        let text = TRACED.replace(from, to);
+        let told = parse_fabric(&text, "hosts.toml").unwrap_err().to_string();
         assert!(told.contains(said), "{told}");
     }
 }

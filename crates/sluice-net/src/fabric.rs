@@ -252,7 +252,7 @@ impl Fabric {
     }
 
     /// Requests that have come back since the start.
-    pub(super) fn all_completed(&self) -> u64 {
+    pub fn all_completed(&self) -> u64 {
         self.engine.completed
     }
 

@@ -53,6 +53,8 @@ pub use parts::{PARTS, Part, Parts};
 pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};
 pub use requester::RequesterSettings;
 pub use routing::{Flow, Load, ROUTINGS, RoutingInfo};
-pub use spec::{FabricSpec, Group, HostGroup, LinkSpec, RangeSpec, RouteSpec, VcsSpec};
+pub use spec::{
+    FabricSpec, Group, HostGroup, HostProgram, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
+};
 pub use stats::{Completed, FabricStats, HopStats, RequesterStats};
 pub use topology::{Shape, Skeleton, TOPOLOGIES, TopologyInfo};

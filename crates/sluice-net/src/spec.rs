@@ -5,6 +5,7 @@ use super::params::FABRIC_PARAMS;
 use sluice_host::HOST_PARAMS;
 use sluice_model::DeviceConfig;
 use sluice_params::{ConfigError, RawConfig};
+use std::path::PathBuf;
 
 /// A group of nodes of one kind, with parameters of its own.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +32,55 @@ pub struct HostGroup {
     /// Values of its host's parameters.
     pub raw: RawConfig,
     /// What they run.
-    pub workload: String,
+    pub runs: HostProgram,
     /// What the memory of that and the hosts' capacities are divided by.
     pub scale: u32,
+}
+
+/// What the hosts of a group run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostProgram {
+    /// A kernel with its parameters, as they were given.
+    Kernel(String),
+    /// A recorded trace, by its file.
+    Trace(PathBuf),
+}
+
+impl HostProgram {
+    /// What the record calls it.
+    pub fn name(&self) -> String {
+        match self {
+            HostProgram::Kernel(text) => text.clone(),
+            HostProgram::Trace(path) => format!("trace:{}", path.display()),
+        }
+    }
+}
+
+impl HostGroup {
+    /// Gives a parameter of the hosts a value, or what they run another name.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        let other = |key, message: &str| ConfigError::Impossible {
+            settings: vec![(key, value.to_owned())],
+            message: message.to_owned(),
+        };
+        match (key, &mut self.runs) {
+            ("workload", HostProgram::Kernel(text)) => value.clone_into(text),
+            ("trace", HostProgram::Trace(path)) => *path = value.into(),
+            ("workload", HostProgram::Trace(_)) => {
+                return Err(other("workload", "these hosts replay a trace; set that"));
+            }
+            ("trace", HostProgram::Kernel(_)) => {
+                let message = "these hosts run a kernel; give their group a trace in the file";
+                return Err(other("trace", message));
+            }
+            ("cpu.threads", HostProgram::Trace(_)) => {
+                let message = "a trace has threads of its own; leave it out";
+                return Err(other("cpu.threads", message));
+            }
+            _ => self.raw.set(key, value)?,
+        }
+        Ok(())
+    }
 }
 
 impl Default for HostGroup {
@@ -42,7 +89,7 @@ impl Default for HostGroup {
         HostGroup {
             system: String::new(),
             raw: RawConfig::of(HOST_PARAMS),
-            workload: String::new(),
+            runs: HostProgram::Kernel(String::new()),
             scale: 1,
         }
     }
@@ -163,15 +210,11 @@ impl FabricSpec {
                     *device = DeviceConfig::simulated(&raw)?;
                     return Ok(());
                 }
-                if let Some(host) = group.host.as_mut() {
-                    if inner == "workload" {
-                        value.clone_into(&mut host.workload);
-                        return Ok(());
-                    }
-                    if inner.contains('.') {
-                        let set = host.raw.set(inner, value);
-                        return set.map_err(|error| as_given(error, key));
-                    }
+                if let Some(host) = group.host.as_mut()
+                    && (inner.contains('.') || ["workload", "trace"].contains(&inner))
+                {
+                    let set = host.set(inner, value);
+                    return set.map_err(|error| as_given(error, key));
                 }
                 let set = self.raw.clone().set(&format!("{table}.{inner}"), value);
                 set.map_err(|error| as_given(error, key))?;

@@ -57,13 +57,13 @@ pub struct FabricHost {
     pub system: String,
     /// Every parameter of the host, by key, as text, at the sizes that were simulated.
     pub config: Settings,
-    /// The kernel that it runs.
+    /// The kernel that it runs, or `trace:` and the file that it replays.
     pub workload: String,
-    /// What the kernel's memory and the host's capacities were divided by.
+    /// What the host's capacities were divided by, and the memory of a kernel.
     pub scale: u32,
-    /// Seed of the kernel.
+    /// Seed of the kernel; with a trace, of the host.
     pub seed: u64,
-    /// Bytes of the kernel's memory.
+    /// Bytes of the program's memory.
     pub footprint_bytes: u64,
     /// Where that begins among the requester's addresses.
     pub base: u64,

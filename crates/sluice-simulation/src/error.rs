@@ -77,10 +77,16 @@ pub enum FabricRunError {
         /// What is wrong with it.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A trace of hosts could not be read to its end, although it was whole before the run.
+    #[error("{source}")]
+    Trace {
+        /// Which, and what is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A host's program needs more memory than the host reaches.
     #[error(
         "{requester}: {workload} uses {needed} from {base:#x} on, but it reaches {reach}; give \
-         more endpoints or larger ones, or a larger scale"
+         more endpoints or larger ones{or_scale}"
     )]
     HostTooLarge {
         /// The name of the requester.
@@ -93,6 +99,8 @@ pub enum FabricRunError {
         base: u64,
         /// Memory that the host reaches.
         reach: Bytes,
+        /// What else helps: a scale divides a kernel's memory, but no trace's.
+        or_scale: &'static str,
     },
     /// Nobody asks for anything.
     #[error("{0}")]

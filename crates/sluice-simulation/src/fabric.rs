@@ -2,6 +2,7 @@
 
 use crate::error::FabricRunError;
 use crate::fabric_hosts;
+use crate::host_programs::Traces;
 use crate::recorded::{Recorded, Windows, mix_degree};
 use crate::units::{PS_PER_NS, PS_PER_S, mb_s};
 use sluice_host::HostStats;
@@ -59,7 +60,8 @@ impl FabricPlan<'_> {
             stopped |= !watch(requests);
             !stopped
         };
-        let mut hosts = fabric_hosts::prepare(self.spec, &config, self.seed)?;
+        let mut traces = Traces::default();
+        let mut hosts = fabric_hosts::prepare(self.spec, &config, self.seed, &mut traces)?;
         if !hosts.is_empty() && self.replay.is_some() {
             let message = "simulated hosts run their own workload: leave out --workload and \
                            --trace, or the hosts";
@@ -70,6 +72,9 @@ impl FabricPlan<'_> {
         if stopped {
             return Ok(None);
         }
+        if let Some(source) = traces.failure() {
+            return Err(FabricRunError::Trace { source });
+        }
         let stats: Vec<HostStats> = ran.hosts().map(|(_, host)| host.results()).collect();
         let fabric = ran.into_fabric();
         let rows = hosts.iter().zip(&stats);
@@ -78,8 +83,13 @@ impl FabricPlan<'_> {
         // Counters that contradict each other are a bug of ours, not of the input.
         fabric.balance().expect("the fabric's books balance");
         if fabric.stats().completed() == 0 {
-            let message = "no request was counted: the requesters have none (requester.pattern)";
-            return Err(FabricRunError::Nothing(message));
+            return Err(FabricRunError::Nothing(match fabric.all_completed() {
+                0 => "no request was counted: the requesters have none (requester.pattern)",
+                _ => {
+                    "no request was counted: all came back before counting began; give a smaller \
+                      --warmup"
+                }
+            }));
         }
         let payload = u64::from(config.sizes.payload_bytes());
         let graph = &config.graph;

@@ -1,14 +1,16 @@
 //! The simulated hosts of a fabric, from its description to their results.
 
 use crate::error::FabricRunError;
+use crate::host_programs::{HostError, Source, Traces};
 use crate::system::{amat, bound, level, requests, seconds};
 use sluice_config::{CheckedSystem, System};
-use sluice_host::{Host, HostConfig, HostStats, Migration, Start};
-use sluice_kernels::{Kernel, KernelOptions, KernelSpec};
+use sluice_host::{Host, HostConfig, HostStats, Migration, Program, Start};
 use sluice_model::{ConfigError, RawConfig};
-use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, RequesterId};
+use sluice_net::{
+    Fabric, FabricConfig, FabricSpec, Group, HostGroup, HostProgram, Hosts, RequesterId,
+};
 use sluice_results::{FabricHost, Levels, settings};
-use sluice_skybyte_artifact::{SkyByte, parse_kernel};
+use sluice_skybyte_artifact::SkyByte;
 use sluice_stats::share;
 use sluice_units::Bytes;
 
@@ -27,7 +29,7 @@ pub(crate) struct Prepared<'a> {
     /// Its values, at the sizes that are simulated.
     raw: RawConfig,
     config: HostConfig,
-    kernel: Box<dyn Kernel>,
+    program: Box<dyn Program>,
     seed: u64,
     base: u64,
 }
@@ -38,6 +40,7 @@ pub(crate) fn prepare<'a>(
     spec: &'a FabricSpec,
     config: &FabricConfig,
     seed: u64,
+    traces: &mut Traces,
 ) -> Result<Vec<Prepared<'a>>, FabricRunError> {
     let mut hosts = Vec::new();
     // By address map: where the next program begins.
@@ -49,7 +52,7 @@ pub(crate) fn prepare<'a>(
             continue;
         };
         let seed = seed.wrapping_add(number as u64);
-        let made = make(host, requester, name, seed);
+        let made = make(host, requester, name, seed, traces);
         let mut made = made.map_err(|source| FabricRunError::Host {
             group: group.name.clone(),
             source,
@@ -58,14 +61,18 @@ pub(crate) fn prepare<'a>(
         next.resize(next.len().max(map + 1), 0);
         made.base = next[map];
         made.group_name.clone_from(&group.name);
-        let (needed, reach) = (made.kernel.footprint(), config.reach(requester));
+        let (needed, reach) = (made.program.footprint(), config.reach(requester));
         if made.base + needed.0 > reach {
             return Err(FabricRunError::HostTooLarge {
                 requester: config.requester_name(requester),
-                workload: host.workload.clone(),
+                workload: host.runs.name(),
                 needed,
                 base: made.base,
                 reach: Bytes(reach),
+                or_scale: match host.runs {
+                    HostProgram::Kernel(_) => ", or a larger scale",
+                    HostProgram::Trace(_) => "",
+                },
             });
         }
         if !config.is_coherent() {
@@ -107,11 +114,12 @@ fn without_l3(raw: &RawConfig) -> ConfigError {
 /// # Errors
 /// [`FabricRunError::Host`], for the first that cannot be.
 pub fn check_hosts(spec: &FabricSpec) -> Result<(), FabricRunError> {
+    let mut traces = Traces::default();
     for group in &spec.requesters {
         let Some(host) = &group.host else {
             continue;
         };
-        settings_of(host, ANY_SEED).map_err(|source| FabricRunError::Host {
+        settings_of(host, ANY_SEED, &mut traces).map_err(|source| FabricRunError::Host {
             group: group.name.clone(),
             source,
         })?;
@@ -132,24 +140,18 @@ fn make<'a>(
     requester: RequesterId,
     name: &str,
     seed: u64,
-) -> Result<Prepared<'a>, Box<dyn std::error::Error + Send + Sync>> {
-    let (kernel, raw, config) = settings_of(host, seed)?;
-    let made = (kernel.info.make)(&KernelOptions {
-        threads: config.threads,
-        scale: host.scale,
-        seed: kernel.seed,
-        rounds: kernel.rounds,
-        given: kernel.given.clone(),
-    });
+    traces: &mut Traces,
+) -> Result<Prepared<'a>, HostError> {
+    let (source, raw, config) = settings_of(host, seed, traces)?;
     Ok(Prepared {
         requester,
         name: name.to_owned(),
         group: host,
         group_name: String::new(),
         raw,
+        program: source.program(config.threads, host.scale)?,
         config,
-        kernel: made,
-        seed: kernel.seed,
+        seed: source.seed(seed),
         base: 0,
     })
 }
@@ -158,15 +160,16 @@ fn make<'a>(
 fn settings_of(
     host: &HostGroup,
     seed: u64,
-) -> Result<(KernelSpec, RawConfig, HostConfig), Box<dyn std::error::Error + Send + Sync>> {
-    let kernel = parse_kernel(&host.workload, seed)?;
-    let (raw, host) = host_of(host, kernel.thread_bytes(), seed)?;
-    Ok((kernel, raw, host))
+    traces: &mut Traces,
+) -> Result<(Source, RawConfig, HostConfig), HostError> {
+    let source = Source::read(host, seed, traces)?;
+    let (raw, host) = host_of(host, &source, seed)?;
+    Ok((source, raw, host))
 }
 
 fn host_of(
     host: &HostGroup,
-    thread_bytes: u64,
+    source: &Source,
     seed: u64,
 ) -> Result<(RawConfig, HostConfig), ConfigError> {
     let mut system = System {
@@ -175,7 +178,8 @@ fn host_of(
     };
     // Its devices are the fabric's; this one is only scaled with it.
     system.device.set("device.kind", "memory")?;
-    let system = system.scaled_with(host.scale, thread_bytes)?;
+    source.set_threads(&mut system.host)?;
+    let system = system.scaled_with(host.scale, source.thread_bytes())?;
     let CheckedSystem { host, artifact, .. } = system.check(seed)?;
     let raw = system.host;
     if !matches!(host.migration, Migration::None | Migration::AllHost) {
@@ -199,7 +203,7 @@ fn host_of(
 pub(crate) fn seat<'h>(fabric: Fabric, hosts: &'h mut [Prepared<'_>]) -> Hosts<'h> {
     let mut seated = Hosts::new(fabric);
     for host in hosts {
-        let machine = Host::with_port(&host.config, &mut *host.kernel);
+        let machine = Host::with_port(&host.config, &mut *host.program);
         seated.seat(host.requester, host.base, machine);
     }
     seated
@@ -216,10 +220,10 @@ pub(crate) fn result(host: &Prepared<'_>, stats: &HostStats) -> FabricHost {
         name: host.name.clone(),
         system: host.group.system.clone(),
         config: settings(host.raw.to_pairs()),
-        workload: host.group.workload.clone(),
+        workload: host.group.runs.name(),
         scale: host.group.scale,
         seed: host.seed,
-        footprint_bytes: host.kernel.footprint().0,
+        footprint_bytes: host.program.footprint().0,
         base: host.base,
         instructions: stats.instructions,
         loads: stats.loads,

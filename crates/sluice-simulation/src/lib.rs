@@ -7,6 +7,7 @@ mod fabric;
 mod fabric_curve;
 mod fabric_hosts;
 mod files;
+mod host_programs;
 mod messages;
 mod recorded;
 mod replay;

@@ -4,10 +4,13 @@ use serde_json::Value;
 use sluice_config::{load_system, parse_fabric};
 use sluice_host::RunLength;
 use sluice_net::{FabricSpec, Length};
+use sluice_replay::{Placement, Replay};
 use sluice_results::{FabricResult, to_json};
-use sluice_simulation::{FabricPlan, SystemPlan, SystemRun, check_hosts};
+use sluice_simulation::{FabricPlan, SystemPlan, SystemRun, TracePlan, check_hosts};
 use sluice_skybyte_artifact::parse_kernel;
+use sluice_trace::{Access, Header, Kind, Writer};
 use sluice_units::Ps;
+use std::path::Path;
 
 const SEED: u64 = 1;
 
@@ -310,4 +313,159 @@ fn the_example_of_the_documentation_runs() {
     let small = example.unwrap().replace("scale = 64 ", "scale = 512 ");
     let result = run(&small, 5_000);
     assert_eq!((result.hosts.len(), result.figures.requests), (2, 5_000));
+}
+
+/// Writes a trace of so many CPUs with so many accesses each, over pages far apart that are more
+/// than a fabric's memory reaches. Some accesses span lines.
+fn write_trace(path: &Path, cpus: u32, accesses: u64) {
+    let mut writer = Writer::create(path, &Header::new("a test")).unwrap();
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state >> 33
+    };
+    let mut instructions = vec![0; cpus as usize];
+    for _ in 0..accesses {
+        for cpu in 0..cpus {
+            let count = &mut instructions[cpu as usize];
+            *count += random() % 40;
+            let access = Access {
+                cpu,
+                instructions: *count,
+                address: 0x7f00_0000_0000 + (random() % 300) * (1 << 20) + random() % 4_000,
+                size: [1, 8, 64, 100][random() as usize % 4],
+                kind: [Kind::Load, Kind::Load, Kind::Store, Kind::Fetch][random() as usize % 4],
+            };
+            writer.push(&access).unwrap();
+            *count += 1;
+        }
+    }
+    writer.finish(&instructions).unwrap();
+}
+
+/// As a host of kernels, whose text in a fabric file is replaced.
+fn traced(text: &str, workload: &str, trace: &Path) -> String {
+    let kernel = format!("workload = \"{workload}\"");
+    assert!(text.contains(&kernel));
+    text.replace(&kernel, &format!("trace = \"{}\"", trace.display()))
+}
+
+#[test]
+fn a_trace_on_a_direct_link_is_that_of_a_system_with_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    for (cpus, system, device) in [
+        (1, "cxl-ssd-sim-cxl-dram", "cxl-dram-sim"),
+        (3, "cxl-ssd-sim", "cxl-ssd-sim"),
+    ] {
+        let path = dir.path().join(format!("{cpus}.trace"));
+        write_trace(&path, cpus, 4_000);
+        let mut alone = load_system(system).unwrap();
+        alone.set("link.model", "protocol").unwrap();
+        let cores: u32 = alone.get("cpu.cores").unwrap().parse().unwrap();
+        let threads = cores.max(cpus).to_string();
+        alone.set("cpu.threads", &threads).unwrap();
+        let on_system = SystemRun {
+            name: system,
+            system: &alone,
+            scale: 1,
+            workload: "a test",
+            length: TracePlan::length(None, None),
+            seed: SEED,
+        };
+        let replay = &Replay::open(&path, Placement::Touch).unwrap();
+        let plan = TracePlan {
+            run: on_system,
+            replay,
+        };
+        let alone = plan.run(&mut |_| true);
+        let alone = alone.unwrap().unwrap();
+        let text = traced(&direct(system, device, "KERNEL"), "KERNEL", &path);
+        let fabric = run(&text, u64::MAX);
+        let host = &fabric.hosts[0];
+        // The hash has the time of every access, in picoseconds.
+        assert_eq!(host.hash, alone.hash, "{system}");
+        assert_eq!(host.time_s, alone.time_s);
+        assert_eq!(host.instructions, alone.instructions);
+        assert_eq!(host.requests, alone.requests);
+        assert_eq!(host.levels, alone.levels);
+        assert_eq!(host.amat_ns, alone.amat_ns);
+        assert_eq!(fabric.figures.requests, alone.requests.total);
+        assert!(host.requests.total > 1_000, "{}", host.requests.total);
+        assert_eq!(host.workload, format!("trace:{}", path.display()));
+        // At most 600 pages, far apart in the trace, lie side by side on the device.
+        assert_eq!(host.footprint_bytes, replay.footprint().0);
+        assert!(
+            host.footprint_bytes <= 600 * 4096,
+            "{}",
+            host.footprint_bytes
+        );
+    }
+}
+
+/// Twenty threads of each host, among which its scheduler switches.
+#[test]
+fn hosts_with_the_same_trace_have_memory_of_their_own_and_a_run_is_repeatable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("prog.trace");
+    write_trace(&path, 20, 2_000);
+    let pool = POOL.replace("[requesters.cpu]\n    threads = 16", "");
+    let pool = traced(&pool, "ycsb", &path);
+    let result = run(&pool, u64::MAX);
+    let again: [Value; 2] = [to_json(&result), to_json(&run(&pool, u64::MAX))];
+    assert_eq!(again[0].to_string(), again[1].to_string());
+    let [first, second] = &result.hosts[..] else {
+        panic!("two hosts");
+    };
+    assert!(second.base >= first.base + first.footprint_bytes);
+    // Both execute all of the trace, whatever the other does meanwhile.
+    assert_eq!(first.instructions, second.instructions);
+    assert_eq!((first.loads, first.stores), (second.loads, second.stores));
+    assert_eq!(first.config["cpu.threads"], "20");
+    assert!(first.switches > 0 && first.requests.total > 1_000);
+}
+
+#[test]
+fn traces_that_hosts_cannot_replay_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    std::fs::write(path("text"), "no trace\n".repeat(100)).unwrap();
+    write_trace(&path("empty"), 2, 0);
+    write_trace(&path("wide"), 4_097, 20);
+    write_trace(&path("whole"), 2, 2_000);
+    let mut bytes = std::fs::read(path("whole")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(path("damaged"), bytes).unwrap();
+    let host = direct("cxl-ssd-sim", "cxl-ssd-sim", "KERNEL");
+    let of = |name: &str| traced(&host, "KERNEL", &path(name));
+    let small = of("whole").replace("device = \"cxl", "capacity = \"512KiB\" # device = \"cxl");
+    for (text, part) in [
+        (of("missing"), "missing: No such file or directory"),
+        (of("text"), "text: not a Sluice trace"),
+        (of("empty"), "empty: it has no loads and no stores"),
+        (of("wide"), "bad value for `cpu.threads`: \"4097\""),
+        (of("damaged"), "damaged: damaged trace"),
+        (
+            small,
+            "but it reaches 512KiB; give more endpoints or larger ones",
+        ),
+    ] {
+        let message = refusal(&text);
+        assert!(message.contains(part), "{message} lacks {part}");
+        if part.starts_with("but it reaches") {
+            assert!(message.starts_with("`host`: trace:"), "{message}");
+            assert!(message.ends_with("or larger ones"), "{message}");
+            continue;
+        }
+        assert!(message.starts_with("requester group `host`: "), "{message}");
+        assert_eq!(check_hosts(&spec(&text)).unwrap_err().to_string(), message);
+    }
+    // A trace that is over before counting begins.
+    let spec = spec(&of("whole"));
+    let mut plan = plan(&spec, 10);
+    plan.length.warmup = 1 << 40;
+    let error = plan.run(&mut |_| true).unwrap_err().to_string();
+    assert!(error.contains("give a smaller --warmup"), "{error}");
 }

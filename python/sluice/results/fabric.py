@@ -82,7 +82,7 @@ class FabricHost:
     config: dict[str, str]
     """Every parameter of the host, by key, as text, at the sizes that were simulated."""
     footprint_bytes: int
-    """Bytes of the kernel's memory."""
+    """Bytes of the program's memory."""
     hash: str
     """Of the host's whole run: two runs with the same input have the same."""
     instructions: int
@@ -100,9 +100,9 @@ class FabricHost:
     requests: Requests
     """Accesses that left the processor."""
     scale: int
-    """What the kernel's memory and the host's capacities were divided by."""
+    """What the host's capacities were divided by, and the memory of a kernel."""
     seed: int
-    """Seed of the kernel."""
+    """Seed of the kernel; with a trace, of the host."""
     stores: int
     """Stores retired."""
     switches: int
@@ -112,7 +112,7 @@ class FabricHost:
     time_s: float
     """Simulated time until its last event, s."""
     workload: str
-    """The kernel that it runs."""
+    """The kernel that it runs, or `trace:` and the file that it replays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

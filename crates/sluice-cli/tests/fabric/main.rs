@@ -4,6 +4,7 @@ mod replay;
 mod run;
 #[path = "../schema/mod.rs"]
 mod schema;
+mod traced;
 
 use sluice_testkit::child;
 use std::process::Output;

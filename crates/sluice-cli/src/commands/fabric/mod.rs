@@ -9,14 +9,18 @@ use crate::progress::Progress;
 use crate::result_args::{ResultArgs, keep};
 use crate::settings;
 use crate::signals;
+use crate::traces;
 use clap::{Args, Subcommand};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_driver::recording::SPREADS;
 use sluice_net::{
-    EndpointType, FABRIC_PARAMS, FabricConfig, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
+    EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, HostProgram, Length, PATTERNS, ROUTINGS,
+    TOPOLOGIES,
 };
 use sluice_results::{FabricChoices, FabricHost, FabricResult, Named, VcsUse, to_json};
 use sluice_simulation::{FabricPlan, check_hosts};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -107,6 +111,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
         FabricCommand::Check { fabric, set } => {
             let spec = settings::fabric(fabric, set)?;
             let config = FabricConfig::new(&spec, ANY_SEED)?;
+            look_at_traces(&spec)?;
             check_hosts(&spec)?;
             let graph = &config.graph;
             outln!(
@@ -129,6 +134,22 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what a user should know of the traces that hosts replay.
+fn look_at_traces(spec: &FabricSpec) -> Result<(), Error> {
+    let runs = spec
+        .requesters
+        .iter()
+        .filter_map(|group| group.host.as_ref());
+    let traces = runs.filter_map(|host| match &host.runs {
+        HostProgram::Trace(path) => Some(path),
+        HostProgram::Kernel(_) => None,
+    });
+    let each_once: BTreeSet<&PathBuf> = traces.collect();
+    each_once
+        .into_iter()
+        .try_for_each(|path| traces::open(path).map(drop))
 }
 
 /// Prints the registries.
@@ -166,6 +187,7 @@ fn choices(as_json: bool) -> Result<(), Error> {
 
 fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     let spec = settings::fabric(&args.fabric, &args.set)?;
+    look_at_traces(&spec)?;
     let folder = args.result.folder()?;
     let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
