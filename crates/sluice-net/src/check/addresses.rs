@@ -9,7 +9,7 @@ use crate::ids::RequesterId;
 use crate::params::MapParams;
 use crate::requester::{AddressMap, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
-use sluice_cxl::{Arithmetic, GRANULARITY_MIN, HomeAgent, WAYS, Window};
+use sluice_cxl::{Arithmetic, GRANULARITIES, GRANULARITY_MIN, HomeAgent, WAYS, Window};
 use sluice_units::{Bytes, LINE_BYTES};
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ impl Mapper<'_> {
             return self.wrong(format!("`{name}` reaches no device"));
         }
         let windows = if self.spec.ranges.is_empty() {
-            self.one_after_the_other(set)
+            self.one_after_the_other(set)?
         } else if ranges.is_empty() {
             return self.wrong(format!("no range has `{name}` among its hosts"));
         } else {
@@ -131,7 +131,7 @@ impl Mapper<'_> {
     }
 
     /// Ranges over a set of devices, each over as many neighbours of one size as can be.
-    fn one_after_the_other(&self, set: &[u16]) -> Vec<Window> {
+    fn one_after_the_other(&self, set: &[u16]) -> Result<Vec<Window>, FabricError> {
         let ways_max = MapParams::new(&self.spec.raw).ways;
         let (mut windows, mut base, mut rest) = (Vec::new(), 0, set);
         while !rest.is_empty() {
@@ -139,6 +139,9 @@ impl Mapper<'_> {
                 Arithmetic::Weighted => self.by_weights(rest, ways_max),
                 _ => self.of_one_size(rest, ways_max),
             };
+            if size == 0 {
+                self.has_a_round(&rest[..ways])?;
+            }
             windows.push(Window {
                 name: format!("range {}", windows.len()),
                 base,
@@ -151,7 +154,27 @@ impl Mapper<'_> {
             base += size;
             rest = &rest[ways..];
         }
-        windows
+        Ok(windows)
+    }
+
+    /// Whether each device has room for a round of a range. Of granules that cannot be, the range
+    /// is refused for that.
+    fn has_a_round(&self, devices: &[u16]) -> Result<(), FabricError> {
+        if !GRANULARITIES.contains(&self.granularity) {
+            return Ok(());
+        }
+        for (&device, weight) in devices.iter().zip(self.weights(devices)) {
+            let size = self.devices.sizes[usize::from(device)];
+            if size.0 < u64::from(weight) * self.granularity {
+                return self.wrong(format!(
+                    "`{}` has {size}, less than its granules of a round: endpoint.weight = \
+                     {weight}, map.granularity = {}; give it more capacity, or less of these",
+                    self.devices.names[usize::from(device)],
+                    Bytes(self.granularity)
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// How many of the first devices are of one size and can share a range, and its bytes.

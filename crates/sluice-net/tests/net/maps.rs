@@ -155,6 +155,35 @@ fn weighted_ranges_end_with_the_first_full_device() {
     assert_eq!([0, 1, 127, 128, 129, 175].map(&mut at), [0, 1, 1, 2, 2, 2]);
 }
 
+/// A device that is full before its granules of the first round are dealt out is named.
+#[test]
+fn a_device_has_room_for_a_round() {
+    let sizes = [(64, 1), (16, 1)];
+    let with = |arithmetic: &str, granularity: &str, weight: &str| {
+        let more = [
+            ("map.granularity", granularity),
+            ("map.arithmetic", arithmetic),
+        ];
+        let mut given = memories(&sizes, &more);
+        given.endpoints[1]
+            .set
+            .push(("weight".to_owned(), weight.to_owned()));
+        given
+    };
+    fabric(&with("weighted", "1KiB", "16"));
+    for weight in ["17", "255"] {
+        let error = refused(&with("weighted", "1KiB", weight)).to_string();
+        let said = format!(
+            "`mem1` has 16KiB, less than its granules of a round: endpoint.weight = {weight}, \
+             map.granularity = 1KiB"
+        );
+        assert!(error.contains(&said), "{error}");
+    }
+    // Granules that no map has are what is wrong, however small the devices are.
+    let error = refused(&with("weighted", "32KiB", "1")).to_string();
+    assert!(!error.contains("of a round"), "{error}");
+}
+
 /// A requester uses what is mapped from address 0 on without a gap, in whatever order the ranges
 /// are given.
 #[test]
