@@ -34,8 +34,9 @@ pub use desk::{
 };
 pub use hist::{BUCKETS, Hist};
 pub use marks::{
-    MARK_DONE, MARK_FAILED, MARK_INVALID, MARK_NAME_MAX, MARK_NOT_HERE, MARK_RESET, MARKS_MAX,
-    Mark, is_mark_name, mark_words, read_mark,
+    MARK_BEGINS, MARK_DONE, MARK_ENDS, MARK_FAILED, MARK_INVALID, MARK_LOAD, MARK_LOAD_AT,
+    MARK_NAME_MAX, MARK_NOT_HERE, MARK_RESET, MARKS_MAX, Mark, SIMULATED_CPU, is_mark_name,
+    mark_words, read_mark,
 };
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 pub use others::{OTHERS_FILE, OTHERS_MAGIC, OTHERS_NEXT, OthersBlock};

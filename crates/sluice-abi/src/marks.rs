@@ -10,6 +10,23 @@ pub const MARK_NAME_MAX: usize = 64;
 /// The mark after which a run's figures count anew.
 pub const MARK_RESET: &str = "reset";
 
+/// What is added to the address of [`MARK_LOAD`].
+pub const MARK_LOAD_AT: u32 = 0x4955_4c53;
+/// The instruction by which a simulated program or guest sets a mark, as it is in memory. It loads
+/// a byte of a table of 256 at a multiple of 256: of the address `rdi + rax + MARK_LOAD_AT`, the
+/// last eight bits say one byte of the mark to whoever watches the addresses. Compilers write no
+/// such prefixes, and nobody needs a right for a load.
+pub const MARK_LOAD: [u8; 10] = {
+    let [a, b, c, d] = MARK_LOAD_AT.to_le_bytes();
+    [0x3e, 0x3e, 0x0f, 0xb6, 0x84, 0x07, a, b, c, d]
+};
+/// The byte before a mark's name.
+pub const MARK_BEGINS: u8 = 2;
+/// The byte behind it.
+pub const MARK_ENDS: u8 = 3;
+/// How the CPU's name begins where such marks are heard.
+pub const SIMULATED_CPU: &str = "Sluice simulated CPU";
+
 /// `sluice_mark`: the mark is kept.
 pub const MARK_DONE: i32 = 0;
 /// This program has no device of its own.

@@ -76,8 +76,8 @@ pub enum Error {
         mend: String,
     },
     /// What was to be waited for before anything counts did not come.
-    #[error("--count-after {after}: {found}, so that the figures are of the whole run")]
-    NotCounted { after: String, found: String },
+    #[error("{wanted}: {found}, so that the figures are of the whole run")]
+    NotCounted { wanted: String, found: String },
     /// The program was never on the device.
     #[error(
         "the preload library did not start in the program, which ended with status {0}; nothing of \

@@ -8,8 +8,8 @@ pub fn keep(folder: &Folder, config: &str, result: &SystemResult) -> std::io::Re
     folder.write("config.toml", config)?;
     folder.write_stats(result)?;
     let write = |name, of: &Distribution| folder.write_distribution(name, &of.histogram);
-    write("latency.csv", &result.latency_ns)?;
-    write("flash_read.csv", &result.flash_read_ns)?;
+    write("latency.csv", &result.figures.latency_ns)?;
+    write("flash_read.csv", &result.figures.flash_read_ns)?;
     match &*result.timeline {
         [] => Ok(()),
         rows => folder.write_timeline("timeline.csv", rows),
@@ -34,24 +34,27 @@ pub fn table(result: &SystemResult) -> Rows {
         ),
     );
     row("at the start", start(&result.start).to_owned());
-    row("time", format!("{:.3} ms", result.time_s * 1e3));
-    row("instructions", human(result.instructions));
-    row("IPC of a core", format!("{:.3}", or_zero(result.ipc)));
+    row("time", format!("{:.3} ms", result.figures.time_s * 1e3));
+    row("instructions", human(result.figures.instructions));
+    row(
+        "IPC of a core",
+        format!("{:.3}", or_zero(result.figures.ipc)),
+    );
     let bound = [
-        ("memory", result.bound.memory),
-        ("compute", result.bound.compute),
-        ("switching", result.bound.switching),
-        ("idle", result.bound.idle),
+        ("memory", result.figures.bound.memory),
+        ("compute", result.figures.bound.compute),
+        ("switching", result.figures.bound.switching),
+        ("idle", result.figures.bound.idle),
     ]
     .map(|(name, share)| format!("{name} {}", percent(share)));
     row("time of cores", bound.join(", "));
     let levels = [
-        ("l1", &result.levels.l1),
-        ("l2", &result.levels.l2),
-        ("l3", &result.levels.l3),
+        ("l1", &result.figures.levels.l1),
+        ("l2", &result.figures.levels.l2),
+        ("l3", &result.figures.levels.l3),
     ]
     .map(|(name, level)| format!("{name} {:.2}", or_zero(level.mpki)));
-    let tlb = or_zero(result.tlb.mpki);
+    let tlb = or_zero(result.figures.tlb.mpki);
     row("MPKI", format!("{}, TLB {tlb:.2}", levels.join(", ")));
     add_memory(result, &mut row);
     add_moves(result, &mut row);
@@ -72,7 +75,7 @@ fn start(state: &str) -> &str {
 
 /// The off-chip half of the table.
 fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
-    let shares = &result.requests.shares;
+    let shares = &result.figures.requests.shares;
     let shares = [
         ("H-R", shares.h_r),
         ("H-W", shares.h_w),
@@ -83,9 +86,13 @@ fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
     .map(|(name, share)| format!("{name} {}", percent(share)));
     row(
         "off-chip accesses",
-        format!("{}: {}", human(result.requests.total), shares.join(", ")),
+        format!(
+            "{}: {}",
+            human(result.figures.requests.total),
+            shares.join(", ")
+        ),
     );
-    let amat = &result.amat_ns;
+    let amat = &result.figures.amat_ns;
     let parts = [
         ("host dram", amat.host_dram),
         ("protocol", amat.protocol),
@@ -98,7 +105,7 @@ fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
         "AMAT, ns",
         format!("{:.1}: {}", or_zero(amat.total), parts.join(", ")),
     );
-    let latency = &result.latency_ns.summary;
+    let latency = &result.figures.latency_ns.summary;
     let quantiles = [
         ("p50", latency.p50),
         ("p90", latency.p90),
@@ -114,7 +121,7 @@ fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
         format!(
             "{} reads of {:.1} us, {} programs, {} erases",
             human(flash.reads),
-            result.flash_read_ns.summary.mean / 1e3,
+            result.figures.flash_read_ns.summary.mean / 1e3,
             human(flash.programs),
             human(flash.erases)
         ),
@@ -127,25 +134,25 @@ fn add_moves(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
         "link, GB/s",
         format!(
             "to the device {:.2}, from it {:.2}",
-            or_zero(result.link.gb_s_to_device),
-            or_zero(result.link.gb_s_from_device)
+            or_zero(result.figures.link.gb_s_to_device),
+            or_zero(result.figures.link.gb_s_from_device)
         ),
     );
     row(
         "context switches",
         format!(
             "{}, {} long delays, {} instructions squashed",
-            human(result.switches),
-            human(result.long_delays),
-            human(result.squashed)
+            human(result.figures.switches),
+            human(result.figures.long_delays),
+            human(result.figures.squashed)
         ),
     );
     row(
         "pages moved",
         format!(
             "{} to the host, {} back",
-            human(result.migration.promotions),
-            human(result.migration.demotions)
+            human(result.figures.migration.promotions),
+            human(result.figures.migration.demotions)
         ),
     );
     row("result hash", result.hash.clone());

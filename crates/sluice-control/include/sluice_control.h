@@ -240,9 +240,9 @@ int32_t sluice_free(void *memory,
 
 /**
  * Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
- * run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
- * if the program is not under `sluice run`, where this is another function of the same name;
- * `SLUICE_CTL_FAILED` if it has set 64 marks.
+ * run`, or of `--simulate` in a guest too, has the figures from each mark to the next. Needs no
+ * control ring. `SLUICE_CTL_NOT_HERE` if the program is under neither; `SLUICE_CTL_FAILED` if it
+ * has set 64 marks, which a simulation cannot say.
  */
 int32_t sluice_mark(const char *name);
 

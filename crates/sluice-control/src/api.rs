@@ -220,16 +220,16 @@ pub unsafe extern "C" fn sluice_free(memory: *mut c_void, bytes: usize) -> i32 {
 }
 
 /// Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
-/// run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
-/// if the program is not under `sluice run`, where this is another function of the same name;
-/// `SLUICE_CTL_FAILED` if it has set 64 marks.
+/// run`, or of `--simulate` in a guest too, has the figures from each mark to the next. Needs no
+/// control ring. `SLUICE_CTL_NOT_HERE` if the program is under neither; `SLUICE_CTL_FAILED` if it
+/// has set 64 marks, which a simulation cannot say.
 ///
 /// # Safety
 /// `name` is null or a text that ends in a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_mark(name: *const c_char) -> i32 {
-    let _ = name;
-    SLUICE_CTL_NOT_HERE
+    // SAFETY: the caller's promise.
+    unsafe { crate::simulated::mark_here(name) }
 }
 
 const _: () = assert!(SLUICE_CTL_DONE == sluice_abi::MARK_DONE);

@@ -82,6 +82,9 @@ pub enum Error {
     /// The session's files are on the host.
     #[error("marks are set on the host: `sluice ctl PID mark NAME` there")]
     MarkInGuest,
+    /// No QEMU with the plugin that listens executes this program.
+    #[error("nobody simulates this program: a mark is heard under --simulate alone")]
+    NotSimulated,
     /// A program image has as many marks as it can.
     #[error("process {0} has {1} marks, the most that are kept")]
     Marks(u32, u32),

@@ -15,6 +15,7 @@ mod marks;
 mod outputs;
 mod place;
 mod powercut;
+mod simulated;
 mod view;
 
 pub use connection::{Connection, Pending};
@@ -23,4 +24,5 @@ pub use guest::{Memory, Piece};
 pub use marks::mark;
 pub use place::{DeviceFiles, Side};
 pub use powercut::{Budget, PowerCut, power_cut};
+pub use simulated::{is_simulated, mark_simulated};
 pub use view::View;

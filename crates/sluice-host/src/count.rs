@@ -32,6 +32,15 @@ impl<A: Artifact> Host<'_, A> {
         // In the midst of a phase unless nothing has happened yet.
         let begins = self.now == Ps::ZERO;
         self.phase.forget(begins.then(|| self.mark()));
+        self.marks.clear();
+    }
+
+    /// What was counted in all, with what was up to each mark.
+    pub fn finish(&mut self) -> HostStats {
+        HostStats {
+            marks: std::mem::take(&mut self.marks),
+            ..self.results()
+        }
     }
 
     /// All threads are at a barrier, or have ended: a phase is over, and the next begins.
@@ -120,6 +129,7 @@ impl<A: Artifact> Host<'_, A> {
             device: self.device_stats().since(&self.device_began),
             timeline: self.timeline.clone(),
             phases: self.phase.told.clone(),
+            marks: Vec::new(),
             hash: self.hash.value(),
         }
     }

@@ -28,6 +28,7 @@ mod port;
 mod rights;
 mod sched;
 mod sharing;
+mod since;
 mod stats;
 mod stores;
 mod stream;

@@ -48,6 +48,11 @@ impl<A: Artifact> Host<'_, A> {
         self.retired
     }
 
+    /// Marks passed since counting began.
+    pub fn marks_passed(&self) -> usize {
+        self.marks.len()
+    }
+
     /// Requests that have left it since last asked.
     pub fn take_asks(&mut self) -> impl Iterator<Item = Ask> {
         let asks = self.port.as_mut().map(|port| port.asks.drain(..));

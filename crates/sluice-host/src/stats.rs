@@ -59,17 +59,6 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// What came after an earlier count.
-    pub(super) fn since(&self, before: &Requests) -> Requests {
-        Requests {
-            host_reads: self.host_reads - before.host_reads,
-            host_writes: self.host_writes - before.host_writes,
-            device_read_hits: self.device_read_hits - before.device_read_hits,
-            device_read_misses: self.device_read_misses - before.device_read_misses,
-            device_writes: self.device_writes - before.device_writes,
-        }
-    }
-
     /// Adds others.
     pub(super) fn add(&mut self, other: &Requests) {
         self.host_reads += other.host_reads;
@@ -243,6 +232,9 @@ pub struct HostStats {
     pub timeline: Vec<Sample>,
     /// Its phases, in the order in which the program names them.
     pub phases: Vec<PhaseStats>,
+    /// The same up to each mark that a thread has passed ([`super::Step::Mark`]), with the mark's
+    /// number; without marks of their own.
+    pub marks: Vec<(u32, HostStats)>,
     /// FNV-1a, a word at a time, over the time and thread of every context switch, access and
     /// barrier: equal runs have equal hashes.
     pub hash: u64,

@@ -49,6 +49,9 @@ pub enum Step {
     /// The thread sleeps for so long, and leaves its core. It is asked again then, and may sleep
     /// on.
     Sleep(Ps),
+    /// A mark of this number: once all before it has retired, the counters are kept as they are.
+    /// The thread goes on at once.
+    Mark(u32),
     /// The thread has ended.
     End,
 }

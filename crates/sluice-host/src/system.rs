@@ -84,6 +84,8 @@ pub struct Host<'a, A = NoArtifact> {
     pub(super) sampled: Sample,
     pub(super) hash: Fnv,
     pub(super) phase: Phase,
+    /// What was counted up to each mark, by the mark's number.
+    pub(super) marks: Vec<(u32, HostStats)>,
     /// Lines on their way from an L2 to the L3.
     pub(super) write_backs: Vec<u32>,
     /// Where its requests leave it, if its memory is elsewhere.
@@ -139,7 +141,7 @@ pub fn simulate_artifact<A: Artifact>(
     host.reset();
     let end = length.warmup.saturating_add(length.measured);
     host.run(end, length.sample_every, watch);
-    let stats = host.results();
+    let stats = host.finish();
     (stats, host.memory.into_device())
 }
 
@@ -177,6 +179,7 @@ impl<'a, A: Artifact> Host<'a, A> {
             sampled: Sample::default(),
             hash: Fnv::default(),
             phase,
+            marks: Vec::new(),
             write_backs: Vec::new(),
             port: None,
         }

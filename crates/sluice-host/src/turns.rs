@@ -82,6 +82,7 @@ impl<A: Artifact> Host<'_, A> {
         self.program.drained(thread, self.now);
         let after = state.after();
         state.state = match after {
+            Step::Mark(mark) => return self.pass_mark(number, thread, mark),
             Step::End => State::Ended,
             Step::Sleep(_) => State::Asleep,
             Step::Barrier | Step::More => State::AtBarrier,
@@ -95,6 +96,17 @@ impl<A: Artifact> Host<'_, A> {
         self.fill_idle();
     }
 
+    /// A thread is at a mark, and goes on where it is.
+    fn pass_mark(&mut self, number: usize, thread: u32, mark: u32) {
+        // Its core is not idle.
+        self.spent[number].since = self.now;
+        let figures = self.results();
+        self.marks.push((mark, figures));
+        self.note(u64::from(thread));
+        self.sched.threads[thread as usize].go_on();
+        self.give(number, thread, self.now);
+    }
+
     /// A sleeper is asked whether it goes on.
     pub(super) fn wake_up(&mut self, thread: u32) {
         let state = &mut self.sched.threads[thread as usize];
@@ -106,7 +118,7 @@ impl<A: Artifact> Host<'_, A> {
                 self.sched.threads[thread as usize].state = State::Ended;
                 self.release();
             }
-            Step::More | Step::Barrier => self.sched.wake(thread),
+            Step::More | Step::Barrier | Step::Mark(_) => self.sched.wake(thread),
         }
         self.fill_idle();
     }

@@ -7,8 +7,8 @@ use std::io;
 use std::path::PathBuf;
 
 /// Every key, with what it is for.
-const KEYS: &str = "mode, out, filter, system, device, set, seed, scale, range, local, command or \
-                    result";
+const KEYS: &str = "mode, out, filter, system, device, set, seed, scale, range, local, from, \
+                    to, command or result";
 
 /// What is wrong with the plugin's arguments, its QEMU, or what it needs of the system.
 #[derive(Debug, thiserror::Error)]

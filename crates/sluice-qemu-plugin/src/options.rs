@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use serde::Serialize;
+use sluice_abi::is_mark_name;
 use sluice_config::{IN_LINE_HOST, System, load_in_line};
 use sluice_results::{RecordedAccesses, SystemResult, to_json};
-use sluice_simulation::SystemError;
+use sluice_simulation::{Part, SystemError};
 use sluice_trace::filter::Levels;
 use sluice_units::Bytes;
 use std::ops::Range;
@@ -50,6 +51,8 @@ pub struct Simulate {
     pub command: String,
     /// Which of the guest's memory is on the device; all of it, if nothing is said.
     pub range: Option<OnDevice>,
+    /// Between which marks the result counts.
+    pub part: Part,
     /// Where the result goes at the end, as a JSON object.
     result: Option<PathBuf>,
 }
@@ -93,6 +96,13 @@ impl<'a> Given<'a> {
             return Ok(usual);
         };
         text.parse().map_err(|_| bad(key, text, "a number"))
+    }
+
+    fn mark(&mut self, key: &'static str) -> Result<Option<String>, Error> {
+        match self.take(key) {
+            Some(name) if !is_mark_name(name) => Err(bad(key, name, "a mark's name")),
+            name => Ok(name.map(str::to_owned)),
+        }
     }
 
     /// Nothing may be left.
@@ -163,6 +173,10 @@ impl Simulate {
             scale: given.number("scale", 1)?,
             command: given.take("command").unwrap_or_default().to_owned(),
             range: OnDevice::parse(given)?,
+            part: Part {
+                from: given.mark("from")?,
+                to: given.mark("to")?,
+            },
             result: given.take("result").map(PathBuf::from),
         })
     }
@@ -262,6 +276,7 @@ mod tests {
             ("mode=simulate out=t", "unknown key `out` for mode=simulate"),
             ("mode=simulate seed=x", "bad value for seed"),
             ("mode=simulate set=cpu.cores", "expected KEY=VALUE"),
+            ("mode=simulate to=a+b", "bad value for to"),
             ("mode=simulate range=0x10+1MiB", "range needs local=SIZE"),
             (
                 "mode=simulate range=10+1MiB local=1MiB",

@@ -30,6 +30,8 @@ pub fn is_forked() -> bool {
 pub enum Message<T> {
     /// The next entries of a CPU.
     Batch(u32, Vec<T>),
+    /// A mark of this number, behind what the CPU has sent so far.
+    Mark(u32, u32),
     /// The end, with the instructions that each CPU has executed.
     End(Vec<u64>),
 }
@@ -76,6 +78,14 @@ impl<T> Pipe<T> {
             let full = std::mem::replace(batch, self.buffer());
             // Nobody there: what went wrong has been said.
             let _ = self.full.send(Message::Batch(cpu, full));
+        }
+    }
+
+    /// Sends a mark of a CPU, behind what it has gathered.
+    pub fn mark(&self, cpu: u32, batch: &mut Vec<T>, mark: u32) {
+        self.send(cpu, batch);
+        if !is_forked() {
+            let _ = self.full.send(Message::Mark(cpu, mark));
         }
     }
 

@@ -132,6 +132,8 @@ fn write(
                 }
                 pipe.give_back(batch);
             }
+            // Only a simulation listens for marks.
+            Message::Mark(..) => {}
             Message::End(executed) => return writer.finish(&executed).map(Some),
         }
     }

@@ -86,7 +86,7 @@ pub use size::{
 };
 pub use system::{
     Amat, Bound, Level, Levels, Link, Migration, MigrationCounts, Moment, Phase, RequestShares,
-    Requests, SystemKind, SystemResult, Tlb,
+    Requests, SystemCounted, SystemFigures, SystemKind, SystemRegion, SystemResult, Tlb,
 };
 pub use timeline::Timeline;
 pub use top::{HotRange, Top, TopLatency, TopRow, TopSchema};

@@ -2,8 +2,8 @@
 
 use crate::counts::{counts, of_stats};
 use crate::{
-    Cache, DeviceParts, Distribution, Exit, Flash, Guest, Lines, Program, Schema, Served, Settings,
-    SimulatedMachine, WriteLog,
+    Cache, DeviceParts, Distribution, Exit, Flash, FlashCounts, Guest, Lines, Program, Schema,
+    Served, Settings, SimulatedMachine, WriteLog,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,9 @@ pub enum SystemKind {
 
 /// A program on a simulated host with its device (`sluice sim --system`, `sluice run --simulate`).
 ///
-/// Counts are of the measured part, without the warm-up, but `lines`, `flash.read_only` and
-/// `flash.erases_of_a_line`, which are of the device's whole life.
+/// Counts are of the measured part, without the warm-up and without what marks leave out. Only
+/// `lines`, `flash.read_only` and `flash.erases_of_a_line` are of the device's whole life, and
+/// `program` and `hash` of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemResult {
     /// Version of the fields.
@@ -51,6 +52,46 @@ pub struct SystemResult {
     pub version: String,
     /// Instructions before counting began, as asked for.
     pub warmup_instructions: u64,
+    /// What host and device did, in the part that counts.
+    #[serde(flatten)]
+    pub figures: SystemFigures,
+    /// By name, what went on between the barriers of each phase that the kernel names. One under
+    /// way when counting began or ended is left out.
+    pub phases: BTreeMap<String, Phase>,
+    /// With `--timeline`, a row for each stretch that is over; otherwise empty.
+    pub timeline: Vec<Moment>,
+    /// What the write log did. `null` without one.
+    pub write_log: Option<WriteLog>,
+    /// Lines of the pages that left. `null` without `cache.track_lines = yes`.
+    pub lines: Option<Lines>,
+    /// What the flash did.
+    pub flash: Flash,
+    /// Of the whole run: two runs with the same input have the same.
+    pub hash: String,
+    /// The program that QEMU executed, and its arguments. Only of such a one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What the guest said. Only with `sluice vm --simulate --demo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Guest>,
+    /// The guest's machine. Only with `sluice vm --simulate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<SimulatedMachine>,
+    /// From each mark of a program or guest to the next. Only of one that QEMU executed, and that
+    /// set marks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<SystemRegion>,
+    /// The part that counts. Only where marks say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<SystemCounted>,
+}
+
+/// What a simulated host and its device did, in a run or a part of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemFigures {
     /// Instructions retired.
     pub instructions: u64,
     /// Loads retired.
@@ -88,37 +129,37 @@ pub struct SystemResult {
     pub squashed: u64,
     /// Pages that moved between host memory and device.
     pub migration: Migration,
-    /// By name, what went on between the barriers of each phase that the kernel names. One under
-    /// way when counting began or ended is left out.
-    pub phases: BTreeMap<String, Phase>,
-    /// With `--timeline`, a row for each stretch that is over; otherwise empty.
-    pub timeline: Vec<Moment>,
     /// What the device's cache did.
     pub cache: Cache,
     /// The modelled time of an access that the device saw, by cause, on average, ns.
     pub latency_parts_ns: DeviceParts,
     /// Where accesses that the device saw were served.
     pub served: Served,
-    /// What the write log did. `null` without one.
-    pub write_log: Option<WriteLog>,
-    /// Lines of the pages that left. `null` without `cache.track_lines = yes`.
-    pub lines: Option<Lines>,
-    /// What the flash did.
-    pub flash: Flash,
-    /// Of the whole run: two runs with the same input have the same.
-    pub hash: String,
-    /// The program that QEMU executed, and its arguments. Only of such a one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Vec<String>>,
-    /// How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU executed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-    /// What the guest said. Only with `sluice vm --simulate --demo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guest: Option<Guest>,
-    /// The guest's machine. Only with `sluice vm --simulate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vm: Option<SimulatedMachine>,
+}
+
+/// A part of what QEMU executed, between two marks of the program or guest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemRegion {
+    /// The mark with which it begins. `null` for the start.
+    pub from: Option<String>,
+    /// Simulated time from the start until then, s.
+    pub from_s: f64,
+    /// What host and device did meanwhile.
+    #[serde(flatten)]
+    pub figures: SystemFigures,
+    /// What the flash did meanwhile.
+    pub flash: FlashCounts,
+}
+
+/// The part of what QEMU executed that the figures are of, where it is not all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemCounted {
+    /// The mark with which it begins (`--from`, `--count-after`), or `reset`. `null` for the start.
+    pub from: Option<String>,
+    /// Simulated time from the start until then, s. `null` if a mark did not come: all counts.
+    pub from_s: Option<f64>,
+    /// The mark with which it ends (`--to`). `null` for the end.
+    pub to: Option<String>,
 }
 
 /// Where the cores' time went, as shares of it.

@@ -31,14 +31,22 @@ pub(crate) fn simulate(
     fabric.put_device(DEVICE, device, ahead);
     let mut hosts = Hosts::new(fabric);
     hosts.seat(HOST, 0, host);
-    let mut run = Run { hosts, watch };
+    let mut run = Run {
+        hosts,
+        watch,
+        at_marks: Vec::new(),
+    };
     run.until(length.warmup, Ps::ZERO);
     let began = run.stats();
     run.host().reset();
+    run.at_marks.clear();
     let end = length.warmup.saturating_add(length.measured);
     run.until(end, length.sample_every);
-    let mut stats = run.host().results();
+    let mut stats = run.host().finish();
     stats.device = run.stats().since(&began);
+    for ((_, of_mark), at_mark) in stats.marks.iter_mut().zip(&run.at_marks) {
+        of_mark.device = at_mark.since(&began);
+    }
     let mut fabric = run.hosts.into_fabric();
     // Counters that contradict each other are a bug of ours, not of the input.
     fabric.balance().expect("the link's books balance");
@@ -84,6 +92,8 @@ fn direct(messages: &Messages, device: &Device) -> FabricSpec {
 struct Run<'a, 'w> {
     hosts: Hosts<'a>,
     watch: &'w mut dyn FnMut(u64) -> bool,
+    /// The device's counters at each mark that the host has passed.
+    at_marks: Vec<Stats>,
 }
 
 impl<'a> Run<'a, '_> {
@@ -105,6 +115,9 @@ impl<'a> Run<'a, '_> {
                 .expect("a link without credits");
             if is_done {
                 break;
+            }
+            while self.at_marks.len() < self.host().marks_passed() {
+                self.at_marks.push(self.stats());
             }
             if sample_every > Ps::ZERO {
                 let programs = self.stats().flash_programs;

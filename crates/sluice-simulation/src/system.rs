@@ -12,8 +12,8 @@ use sluice_kernels::{KernelOptions, KernelSpec};
 use sluice_model::{Device, Stats};
 use sluice_results::{
     Amat, Bound, Cache, CacheCounts, DeviceParts, Distribution, KernelProgram, Level, Levels, Link,
-    MigrationCounts, Moment, Phase, Program, RequestShares, Requests, Schema, SystemKind,
-    SystemResult, Tlb, settings, version,
+    MigrationCounts, Moment, Phase, Program, RequestShares, Requests, Schema, SystemFigures,
+    SystemKind, SystemResult, Tlb, settings, version,
 };
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_stats::share;
@@ -130,7 +130,7 @@ pub struct RanSystem {
     system: System,
     device: Device,
     host: HostConfig,
-    stats: HostStats,
+    pub(crate) stats: HostStats,
 }
 
 impl ReadySystem {
@@ -248,30 +248,51 @@ impl SystemRun<'_> {
 
     /// The result. `program` says what ran, `phases` the names of what it was measured in.
     pub fn result(&self, ran: &RanSystem, program: Program, phases: &[&str]) -> SystemResult {
-        let (stats, device, host) = (&ran.stats, &ran.device, &ran.host);
-        let [l1, l2, l3] = stats
-            .levels
-            .each_ref()
-            .map(|of| level(of, stats.instructions));
-        let core_time = stats.time * u64::from(host.cpu.cores);
+        let (stats, device) = (&ran.stats, &ran.device);
         SystemResult {
             schema: Schema::default(),
             kind: SystemKind::default(),
             system: self.name.to_owned(),
             scale: self.scale,
             config: settings(ran.system.to_pairs()),
-            start: host.start_name().to_owned(),
+            start: ran.host.start_name().to_owned(),
             workload: self.workload.to_owned(),
             program,
             seed: self.seed,
             version: version(),
             warmup_instructions: self.length.warmup,
+            figures: ran.figures(stats),
+            phases: phases_by_name(phases, &stats.phases),
+            timeline: stats.timeline.iter().map(moment).collect(),
+            write_log: write_log(&stats.device, device),
+            lines: lines(device),
+            flash: flash(&stats.device, device),
+            hash: ran.hash(),
+            command: None,
+            exit: None,
+            guest: None,
+            vm: None,
+            regions: Vec::new(),
+            counted: None,
+        }
+    }
+}
+
+impl RanSystem {
+    /// What host and device did, in a part of the run that has these counters.
+    pub(crate) fn figures(&self, stats: &HostStats) -> SystemFigures {
+        let [l1, l2, l3] = stats
+            .levels
+            .each_ref()
+            .map(|of| level(of, stats.instructions));
+        let core_time = stats.time * u64::from(self.host.cpu.cores);
+        SystemFigures {
             instructions: stats.instructions,
             loads: stats.loads,
             stores: stats.stores,
             write_ratio: share(stats.stores, stats.loads + stats.stores),
             time_s: seconds(stats.time),
-            ipc: share(stats.instructions * host.cpu.cycle.0, core_time.0),
+            ipc: share(stats.instructions * self.host.cpu.cycle.0, core_time.0),
             bound: bound(stats),
             levels: Levels { l1, l2, l3 },
             tlb: Tlb {
@@ -287,19 +308,9 @@ impl SystemRun<'_> {
             long_delays: stats.memory.long_delays,
             squashed: stats.squashed,
             migration: migration(stats),
-            phases: phases_by_name(phases, &stats.phases),
-            timeline: stats.timeline.iter().map(moment).collect(),
             cache: cache(&stats.device),
             latency_parts_ns: DeviceParts::of_device(&stats.device),
             served: served(&stats.device),
-            write_log: write_log(&stats.device, device),
-            lines: lines(device),
-            flash: flash(&stats.device, device),
-            hash: ran.hash(),
-            command: None,
-            exit: None,
-            guest: None,
-            vm: None,
         }
     }
 }

@@ -149,13 +149,13 @@ fn a_trace_runs_as_the_program_did() {
             .run(&mut |_| true)
             .unwrap()
             .unwrap();
-        assert!(due.requests.total > 10_000, "{due:?}");
+        assert!(due.figures.requests.total > 10_000, "{due:?}");
         // Where the cores' time went is all of it; five of eight threads have nothing to do.
         let bound = [
-            due.bound.compute,
-            due.bound.memory,
-            due.bound.switching,
-            due.bound.idle,
+            due.figures.bound.compute,
+            due.figures.bound.memory,
+            due.figures.bound.switching,
+            due.figures.bound.idle,
         ]
         .map(|part| part.expect("it took time"));
         assert!((bound.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{bound:?}");

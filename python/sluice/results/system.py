@@ -40,6 +40,35 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlashCounts:
+    """Counters of the flash."""
+    bad_blocks: int
+    """Blocks taken out of use after a failed program or erase."""
+    erases: int
+    """Blocks erased."""
+    forced_writes: int
+    """Posted operations that went before later reads because the queue of their die was full."""
+    gc_moves: int
+    """Valid pages that garbage collection moved."""
+    programs: int
+    """NAND pages programmed, those of garbage collection included."""
+    read_retries: int
+    """Senses of NAND pages that were repeated because the data was not right."""
+    reads: int
+    """NAND pages read, those of garbage collection included."""
+    suspensions: int
+    """Programs and erases that were suspended for a read, each time they were."""
+    wear_moves: int
+    """Pages that static wear levelling moved. They are also `gc_moves`."""
+    write_buffer_reads: int
+    """Reads of pages that were still in the write buffer (`ftl.write_buffer`): no flash read."""
+    write_buffer_saved: int
+    """Programs that the write buffer saved: pages there that were written again or discarded."""
+    writes_refused: int
+    """Writes refused because the flash is worn out. A warning says so as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelProgram:
     """A kernel of Sluice's."""
     checked: bool
@@ -169,10 +198,77 @@ class SimulatedMachine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SystemCounted:
+    """The part of what QEMU executed that the figures are of, where it is not all."""
+    from_: str | None
+    """The mark with which it begins (`--from`, `--count-after`), or `reset`. `null` for the
+    start."""
+    from_s: float | None
+    """Simulated time from the start until then, s. `null` if a mark did not come: all counts."""
+    to: str | None
+    """The mark with which it ends (`--to`). `null` for the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRegion:
+    """A part of what QEMU executed, between two marks of the program or guest."""
+    amat_ns: Amat
+    """Mean time of an access that left the processor and was not replayed later, ns (SkyByte
+    Figure 17)."""
+    bound: Bound
+    """Where the cores' time went."""
+    cache: Cache
+    """What the device's cache did."""
+    flash: FlashCounts
+    """What the flash did meanwhile."""
+    flash_read_ns: Distribution
+    """NAND reads that loads waited for, ns (SkyByte Table III)."""
+    from_: str | None
+    """The mark with which it begins. `null` for the start."""
+    from_s: float
+    """Simulated time from the start until then, s."""
+    instructions: int
+    """Instructions retired."""
+    ipc: float | None
+    """Instructions in a cycle of one core."""
+    latency_ns: Distribution
+    """Times of the accesses of `amat_ns`, ns (SkyByte Figure 3)."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of an access that the device saw, by cause, on average, ns."""
+    levels: Levels
+    """Caches of all cores together."""
+    link: Link
+    """What went over the link to the device."""
+    loads: int
+    """Loads retired."""
+    long_delays: int
+    """Reads answered with a long-delay message."""
+    migration: Migration
+    """Pages that moved between host memory and device."""
+    requests: Requests
+    """Accesses that left the processor."""
+    served: Served
+    """Where accesses that the device saw were served."""
+    squashed: int
+    """Instructions given up at a switch, to be executed again."""
+    stores: int
+    """Stores retired."""
+    switches: int
+    """Context switches."""
+    time_s: float
+    """Simulated time, s."""
+    tlb: Tlb
+    """The TLBs of all cores together."""
+    write_ratio: float | None
+    """stores ÷ (loads + stores)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemResult:
     """A program on a simulated host with its device (`sluice sim --system`, `sluice run
-    --simulate`). Counts are of the measured part, without the warm-up, but `lines`,
-    `flash.read_only` and `flash.erases_of_a_line`, which are of the device's whole life."""
+    --simulate`). Counts are of the measured part, without the warm-up and without what marks
+    leave out. Only `lines`, `flash.read_only` and `flash.erases_of_a_line` are of the device's
+    whole life, and `program` and `hash` of the whole run."""
     amat_ns: Amat
     """Mean time of an access that left the processor and was not replayed later, ns (SkyByte
     Figure 17)."""
@@ -185,6 +281,8 @@ class SystemResult:
     config: dict[str, str]
     """Every parameter of the host and its device, by key, as text, at the sizes that were
     simulated: divided by `scale`."""
+    counted: SystemCounted | None = None
+    """The part that counts. Only where marks say so."""
     exit: dict[str, int] | None = None
     """How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU
     executed."""
@@ -223,6 +321,9 @@ class SystemResult:
     way when counting began or ended is left out."""
     program: KernelProgram | TraceProgram | Executed
     """What ran."""
+    regions: list[SystemRegion] | None = None
+    """From each mark of a program or guest to the next. Only of one that QEMU executed, and that
+    set marks."""
     requests: Requests
     """Accesses that left the processor."""
     scale: int

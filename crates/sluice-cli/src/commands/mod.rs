@@ -9,6 +9,7 @@ mod doctor;
 mod external;
 mod fabric;
 mod files;
+mod guest_mark;
 mod keep_session;
 mod policy;
 mod run;
@@ -61,6 +62,9 @@ pub enum Command {
     /// Remove the session of a command that is killed
     #[command(hide = true)]
     KeepSession(keep_session::KeepSessionArgs),
+    /// Mark this moment of the simulated guest that this command runs in
+    #[command(hide = true)]
+    GuestMark(guest_mark::GuestMarkArgs),
     /// Run a plain program that knows nothing of Sluice
     Workload(WorkloadArgs),
     /// Say what this host can do, and what would mend what it cannot
@@ -115,6 +119,7 @@ impl Command {
             Command::Curve(args) => curve::run(args),
             Command::Files(args) => files::run(args),
             Command::KeepSession(args) => keep_session::run(args),
+            Command::GuestMark(args) => guest_mark::run(args),
             Command::Workload(args) => workload::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Device(command) => device::run(command),

@@ -62,12 +62,8 @@ pub struct RunArgs {
     )]
     pub mmap_min: sluice_units::Bytes,
     /// Count from a moment on: a time since the start, the first mark of a name that the program
-    /// sets, or the moment at which a file appears
-    #[arg(
-        long,
-        conflicts_with = "simulate",
-        value_name = "10s|marker:NAME|file:PATH"
-    )]
+    /// sets, or the moment at which a file appears. With --simulate a mark alone
+    #[arg(long, value_name = "10s|marker:NAME|file:PATH")]
     pub count_after: Option<CountAfter>,
     /// Say which allocations and which threads the misses belong to, by allocations of SIZE and
     /// more
@@ -143,6 +139,7 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
         device: &args.live.device,
         args: &args.in_line,
         settings: Vec::new(),
+        part: args.in_line.part.part(&args.count_after)?,
         result: &args.live.result,
         command: &command,
     }

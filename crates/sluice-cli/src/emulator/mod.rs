@@ -1,6 +1,7 @@
 //! QEMU for single programs, with our plugin in it.
 
 pub mod kvm;
+pub mod part;
 pub mod qemu;
 pub mod record;
 pub mod simulate;
@@ -13,6 +14,7 @@ use crate::signals;
 use object::elf::EM_X86_64;
 use qemu::{Qemu, Version};
 use serde::de::DeserializeOwned;
+use sluice_abi::SIMULATED_CPU;
 use sluice_results::Exit;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -58,6 +60,10 @@ impl Emulated {
 pub fn run(qemu: &Qemu, plugin: Plugin, program: &[OsString]) -> Result<Emulated, Error> {
     let path = check(&program[0])?;
     let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone()];
+    if plugin.hears_marks {
+        let cpu = format!("max,model-id={SIMULATED_CPU}");
+        arguments.extend(["-cpu".into(), cpu.into()]);
+    }
     arguments.push(path.into());
     arguments.extend_from_slice(&program[1..]);
     execute(qemu, plugin, &arguments)
@@ -152,6 +158,8 @@ fn check(name: &OsStr) -> Result<PathBuf, Error> {
 pub struct Plugin {
     options: String,
     library: PathBuf,
+    /// Whether the program is to know, by its CPU's name, that somebody listens.
+    hears_marks: bool,
 }
 
 impl Plugin {
@@ -161,6 +169,7 @@ impl Plugin {
         let mut plugin = Plugin {
             options: String::new(),
             library,
+            hears_marks: mode == "simulate",
         };
         plugin.set("mode", mode);
         Ok(plugin)

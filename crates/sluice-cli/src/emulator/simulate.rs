@@ -1,5 +1,6 @@
 //! What QEMU executes, on a simulated host with its device.
 
+use super::part::{self, PartArgs};
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
@@ -9,6 +10,7 @@ use crate::system_result;
 use clap::Args;
 use sluice_config::System;
 use sluice_results::{Exit, Folder, Program, SystemResult, to_json};
+use sluice_simulation::Part;
 use std::process::ExitCode;
 
 /// How a program is simulated while it runs.
@@ -31,6 +33,8 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub scale: u32,
+    #[command(flatten)]
+    pub part: PartArgs,
 }
 
 /// A simulation that was asked for.
@@ -41,6 +45,8 @@ pub struct Simulation<'a> {
     pub args: &'a SimulateArgs,
     /// Settings that the user's come after.
     pub settings: Vec<String>,
+    /// Which part of it counts.
+    pub part: Part,
     /// Where the result goes.
     pub result: &'a ResultArgs,
     /// What is executed.
@@ -109,6 +115,11 @@ impl<'a> Simulation<'a> {
         plugin.set("seed", &self.device.seed.to_string());
         plugin.set("scale", &self.args.scale.to_string());
         plugin.set("command", &self.command.join(" "));
+        for (key, mark) in [("from", &self.part.from), ("to", &self.part.to)] {
+            if let Some(mark) = mark {
+                plugin.set(key, mark);
+            }
+        }
         Ok(plugin)
     }
 }
@@ -142,7 +153,8 @@ impl Ready<'_> {
             let config = sluice_results::write_system(&self.system, scale, seed);
             system_result::keep(folder, &config, &result)
         });
-        crate::warn::of_counts(&result.cache.counts, &result.flash.counts);
+        crate::warn::of_counts(&result.figures.cache.counts, &result.flash.counts);
+        part::print(&result);
         if asked.result.json {
             outln!("{}", to_json(&result))?;
         } else {
@@ -150,20 +162,29 @@ impl Ready<'_> {
             system_result::table(&result).note();
         }
         print_speed(&result, wall_s);
-        kept.map(|()| leave(exit))
+        kept?;
+        // The demo has said why its guest did not come to its command.
+        if result.guest.is_none() || exit == Exit::Code(0) {
+            part::check(&result)?;
+        }
+        Ok(leave(exit))
     }
 }
 
+/// Of all that was executed, also where a part of it counts.
 fn print_speed(result: &SystemResult, wall_s: f64) {
-    let accesses = match &result.program {
-        Program::Executed(program) => program.accesses,
-        Program::Kernel(_) | Program::Trace(_) => result.loads + result.stores,
+    let figures = &result.figures;
+    let (instructions, accesses) = match &result.program {
+        Program::Executed(program) => (program.instructions.iter().sum(), program.accesses),
+        Program::Kernel(_) | Program::Trace(_) => {
+            (figures.instructions, figures.loads + figures.stores)
+        }
     };
     let rate = |count: u64| count as f64 / wall_s / 1e6;
     errln!(
         "sluice: {wall_s:.1} s, {:.1} million instructions and {:.1} million accesses a second \
          simulated",
-        rate(result.instructions),
+        rate(instructions),
         rate(accesses),
     );
 }

@@ -140,7 +140,8 @@ impl From {
             [] => "the program set no mark".to_owned(),
             _ => format!("the program set other marks ({})", names.join(", ")),
         };
-        Err(Error::NotCounted { after, found })
+        let wanted = format!("--count-after {after}");
+        Err(Error::NotCounted { wanted, found })
     }
 }
 

@@ -1,9 +1,10 @@
 //! The plugin in a whole machine: firmware, and a guest that loads from 1024 pages.
 
 use crate::rig::{accesses, compile, plugin, sluice};
+use crate::schema;
 use serde_json::Value;
 use sluice_trace::{Kind, Reader, Space};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The guest's loads: pages from 16 MiB on.
@@ -20,9 +21,17 @@ const FLAGS: [&str; 7] = [
     "-Wl,-Ttext=0x100000",
 ];
 
+/// The guest, compiled with more flags.
+fn guest(more: &[&str]) -> PathBuf {
+    compile("guest.c", &[&FLAGS[..], more].concat())
+}
+
 /// Boots the guest with the plugin.
 fn boot(options: &str, result: &Path) -> Value {
-    let guest = compile("guest.c", &FLAGS);
+    boot_this(&guest(&[]), options, result)
+}
+
+fn boot_this(guest: &Path, options: &str, result: &Path) -> Value {
     let machine = "-accel tcg -machine pc -m 64M -nodefaults -no-user-config -display none \
                    -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -seed 1 \
                    -device isa-debug-exit,iobase=0xf4,iosize=4";
@@ -30,7 +39,7 @@ fn boot(options: &str, result: &Path) -> Value {
     let out = Command::new("qemu-system-x86_64")
         .args(machine.split_whitespace())
         .arg("-kernel")
-        .arg(&guest)
+        .arg(guest)
         .arg("-plugin")
         .arg(format!("{plugin},{options},result={}", result.display()))
         .output()
@@ -80,9 +89,97 @@ fn a_guest_is_simulated_the_same_twice() {
     assert!(first["requests"]["h_r"].as_u64() > Some(1_000), "{first}");
 }
 
+/// Misses of the device: of all that was counted, and from each mark to the next.
+fn misses(object: &Value) -> (&Value, Vec<(&str, u64)>) {
+    let regions = object["regions"].as_array().expect("regions").iter();
+    let regions = regions.map(|region| {
+        let misses = region["cache"]["misses"].as_u64().expect("a number");
+        assert_eq!(region["flash"]["reads"], misses);
+        assert_eq!(region["cache"]["first_misses"], misses);
+        (region["from"].as_str().unwrap_or("-"), misses)
+    });
+    (&object["cache"]["misses"], regions.collect())
+}
+
+/// What the boot did is no part of what is behind the mark, and nothing else is there.
+#[test]
+fn marks_of_a_guest_part_its_figures_exactly() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |last: u64, part: &str, name: &str| {
+        let options = format!(
+            "mode=simulate,device=cylon,set=cache.capacity=1MiB,range=0x1000000+4MiB,\
+             local=64MiB{part}"
+        );
+        let guest = guest(&["-DMARKS", &format!("-DLAST={last}")]);
+        boot_this(&guest, &options, &dir.path().join(name))
+    };
+    let mut touch = Vec::new();
+    for last in [100, 1000] {
+        let (first, second) = (run(last, "", "first"), run(last, "", "second"));
+        assert_eq!(first, second);
+        let parts = vec![("-", PAGES - last), ("m", last), ("e", 0)];
+        assert_eq!(misses(&first), (&PAGES.into(), parts.clone()));
+        assert!(first["counted"].is_null(), "{}", first["counted"]);
+        let part = run(last, ",from=m,to=e", "part");
+        assert_eq!(misses(&part), (&last.into(), parts));
+        assert_eq!(part["counted"]["from"], "m");
+        assert_eq!(part["flash"]["reads"], last);
+        assert_eq!(part["hash"], first["hash"]);
+        // Of the three, only the part with the boot has its instructions.
+        let executed = |at: usize| first["regions"][at]["instructions"].as_u64().expect("some");
+        assert_eq!(part["instructions"], executed(1));
+        touch.push(executed(1));
+        let sum: u64 = (0..3).map(executed).sum();
+        assert_eq!(first["instructions"], sum);
+    }
+    assert_eq!(touch[1] - touch[0], 4 * 900);
+}
+
+#[test]
+fn a_part_of_a_guest_is_chosen_by_its_marks() {
+    let guest = guest(&["-DNODE", "-DMARKS", "-DLAST=24"]);
+    let vm = |args: &[&str]| {
+        let mut command = sluice();
+        command.args(["vm", "--simulate", "--json"]).args(args);
+        command.args(["--", "-m", "64M"]);
+        command.args("-nodefaults -no-user-config -display none".split(' '));
+        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-kernel"]);
+        command.arg(&guest).output().expect("sluice")
+    };
+    for args in [
+        &["--from", "m", "--to", "e"][..],
+        &["--count-after", "marker:m", "--to", "e"],
+        &["--from", "m"],
+    ] {
+        let out = vm(args);
+        let object = schema::checked(&out.stdout);
+        assert_eq!(misses(&object).0, 24, "{out:?}");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains("sluice: from m to e: "), "{said}");
+        assert!(said.contains("what follows counts from m to "), "{said}");
+        assert_eq!(out.status.code(), Some(1), "{said}");
+    }
+    for (args, message) in [
+        (
+            ["--from", "e", "--to", "m"],
+            "the marks e, m: it set the marks m, e in this order",
+        ),
+        (
+            ["--from", "begun", "--to", "m"],
+            "so that the figures are of the whole run",
+        ),
+    ] {
+        let out = vm(&args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains(message), "{said}");
+        assert_eq!(misses(&schema::checked(&out.stdout)).0, PAGES);
+    }
+}
+
 #[test]
 fn a_node_of_a_guest_is_the_simulated_device() {
-    let guest = compile("guest.c", &[&FLAGS[..], &["-DNODE"]].concat());
+    let guest = guest(&["-DNODE"]);
     let vm = |args: &[&str]| {
         let mut command = sluice();
         command.args(["vm", "--simulate", "--json"]).args(args);

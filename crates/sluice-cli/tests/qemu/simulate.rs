@@ -3,6 +3,7 @@
 use crate::rig::{compile, plain, record, sluice};
 use crate::schema;
 use serde_json::Value;
+use sluice_testkit::build;
 use std::path::Path;
 use std::process::Output;
 
@@ -109,6 +110,55 @@ fn threads_share_the_cores() {
     }
     assert_eq!(number(&one, "/bound/idle").round(), 0.0);
     assert!(number(&four, "/bound/idle") > 0.1);
+}
+
+/// Marks by the library, as a live run has them: 512 pages once, `loaded`, the same again, `done`,
+/// and 64 others. What the loader, the C library and the stack touch comes besides.
+#[test]
+fn marks_of_a_program_part_what_is_simulated() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let command = env!("CARGO_BIN_EXE_sluice");
+    let library = build::library(command, "sluice-control", "libsluice_control.so");
+    let folder = library.parent().expect("in a folder").display().to_string();
+    let flags = [
+        &format!("-I{}", here.join("../sluice-control/include").display()),
+        "-Wl,--no-as-needed",
+        &format!("-L{folder}"),
+        "-lsluice_control",
+        &format!("-Wl,-rpath,{folder}"),
+    ];
+    let program = compile("regions.c", &flags);
+    let settings = [
+        "--set",
+        "device.capacity=256MiB",
+        "--set",
+        "cache.capacity=16MiB",
+    ];
+    let run = |more: &[&str]| object(&[&settings[..], more].concat(), &program);
+    let first = |of: &Value| of["cache"]["first_misses"].as_u64().expect("a number");
+    let all = run(&[]);
+    assert_eq!(all, run(&[]));
+    let regions = all["regions"].as_array().expect("regions");
+    let names: Vec<_> = regions.iter().map(|of| of["from"].as_str()).collect();
+    assert_eq!(names, [None, Some("loaded"), Some("done")]);
+    assert!(first(&regions[0]) > 512, "{all}");
+    assert!(first(&regions[1]) < 4, "{}", first(&regions[1]));
+    assert!(
+        (64..80).contains(&first(&regions[2])),
+        "{}",
+        first(&regions[2])
+    );
+    let sum: u64 = regions.iter().map(first).sum();
+    assert_eq!(first(&all), sum);
+    let part = run(&["--count-after", "marker:done"]);
+    assert_eq!(first(&part), first(&regions[2]));
+    assert_eq!(part["time_s"], regions[2]["time_s"]);
+    let bad = simulate(&["--count-after", "10s"], &["true"]);
+    let said = String::from_utf8_lossy(&bad.stderr).into_owned();
+    assert!(said.contains("expected marker:NAME"), "{said}");
+    let program = program.to_string_lossy().into_owned();
+    let bad = simulate(&[], &[&program, "bad"]);
+    assert_eq!(bad.status.code(), Some(0), "{bad:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod books;
 mod closed_forms;
+mod marks;
 mod naive;
 mod persist;
 mod sharing;

@@ -171,6 +171,11 @@ impl Cpu {
         }
     }
 
+    /// A mark comes behind all that was gathered.
+    pub fn mark(&mut self, pipe: &Pipe<Instr>, mark: u32) {
+        pipe.mark(self.number, &mut self.batch, mark);
+    }
+
     /// The instructions after the last access.
     pub fn finish(&mut self, pipe: &Pipe<Instr>) {
         let mut work = self.executed.saturating_sub(self.told);

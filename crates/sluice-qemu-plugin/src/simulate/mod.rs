@@ -7,6 +7,7 @@
 
 mod cpu;
 mod depend;
+mod marks;
 mod pages;
 mod program;
 
@@ -20,8 +21,10 @@ use crate::pipe::{Pipe, is_forked};
 use crate::thread::Worker;
 use cpu::{BLOCK_MAX, Block, Cpu, Site};
 use depend::Analysis;
+use marks::Marks;
 use pages::Pages;
 use program::Live;
+use sluice_abi::{MARK_LOAD, MARKS_MAX};
 use sluice_config::System;
 use sluice_host::{Instr, RunLength};
 use sluice_results::{Executed, Program, SystemResult};
@@ -49,6 +52,7 @@ struct Simulation {
     options: Simulate,
     pipe: Arc<Pipe<Instr>>,
     pages: Arc<Pages>,
+    marks: Arc<Mutex<Marks>>,
     room: (&'static str, Bytes),
     worker: Worker<(SystemResult, Executed)>,
 }
@@ -83,15 +87,18 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
         Bytes(local),
         room,
     );
-    let theirs = (options.clone(), pages.clone());
+    let marks = Arc::new(Mutex::new(Marks::default()));
+    let theirs = (options.clone(), pages.clone(), marks.clone());
     let worker = Worker::start("sluice-simulate", move || {
-        simulate(&theirs.0, &system, ready, live, &theirs.1)
+        let (options, pages, marks) = theirs;
+        simulate(&options, &system, (ready, live), &pages, &marks)
     })
     .map_err(Error::Thread)?;
     let _ = SIMULATION.set(Simulation {
         options,
         pipe,
         pages,
+        marks,
         room: (key, room),
         worker,
     });
@@ -124,11 +131,11 @@ fn run<'a>(options: &'a Simulate, name: &'a str, system: &'a System) -> SystemRu
 fn simulate(
     options: &Simulate,
     system: &System,
-    ready: ReadySystem,
-    mut live: Live,
+    (ready, mut live): (ReadySystem, Live),
     pages: &Pages,
+    marks: &Mutex<Marks>,
 ) -> (SystemResult, Executed) {
-    let ran = ready
+    let mut ran = ready
         .run(&mut live, LENGTH, &mut |_| true)
         .expect("nothing stops it");
     let (local, device) = pages.touched();
@@ -139,8 +146,26 @@ fn simulate(
         ..Executed::default()
     };
     let named = Program::Executed(program.clone());
+    let (marks, refused) = lock(marks).heard();
+    if refused > 0 {
+        eprintln!(
+            "sluice: warning: {refused} marks were left out: of more than {MARKS_MAX}, of a bad \
+             name, or broken off"
+        );
+    }
+    let regions = ran.regions(&marks);
+    let counted = ran.count(&options.part, &marks);
     let result = run(options, &options.name(), system).result(&ran, named, &[]);
+    let result = SystemResult {
+        regions,
+        counted,
+        ..result
+    };
     (result, program)
+}
+
+fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
+    marks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn simulation() -> &'static Simulation {
@@ -162,10 +187,11 @@ unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
     // SAFETY: the block that is being told of.
     let count = unsafe { (api.block_insns)(block) };
     assert!(count <= BLOCK_MAX, "a block of {count} instructions");
-    let mut analysis = Analysis::new();
+    let (mut analysis, mut marks) = (Analysis::new(), Vec::new());
     let sites = (0..count).map(|place| {
         // SAFETY: an instruction of that block.
         let (bytes, size) = unsafe { api::insn_bytes((api.block_insn)(block, place)) };
+        marks.extend((bytes[..size] == MARK_LOAD).then_some(place));
         Site {
             place: place as u16,
             left: (count - place) as u16,
@@ -189,7 +215,11 @@ unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
         for (place, site) in ours.sites.iter().enumerate() {
             let insn = (api.block_insn)(block, place);
             let site = (&raw const *site).cast_mut().cast();
-            (api.on_access)(insn, accessed::<SYSTEM>, NO_REGS, READS | WRITES, site);
+            let accessed = match marks.contains(&place) {
+                true => marked::<SYSTEM>,
+                false => accessed::<SYSTEM>,
+            };
+            (api.on_access)(insn, accessed, NO_REGS, READS | WRITES, site);
         }
     }
     blocks()[0].push(ours);
@@ -231,6 +261,19 @@ extern "C" fn accessed<const SYSTEM: bool>(
         simulation.stop();
     }
     cpu.hand_on(&simulation.pipe, false);
+}
+
+/// As [`accessed`], by the instruction that says a byte of a mark.
+extern "C" fn marked<const SYSTEM: bool>(cpu: c_uint, info: u32, address: u64, site: *mut c_void) {
+    accessed::<SYSTEM>(cpu, info, address, site);
+    let simulation = simulation();
+    let heard = in_memory::<SYSTEM>(info, address)
+        .filter(|_| !is_forked())
+        .and_then(|address| lock(&simulation.marks).hear(address));
+    if let Some(mark) = heard {
+        // SAFETY: a callback of this CPU.
+        unsafe { CPUS.get(cpu) }.mark(&simulation.pipe, mark);
+    }
 }
 
 impl Simulation {

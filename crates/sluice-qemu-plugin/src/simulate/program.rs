@@ -13,12 +13,18 @@ const NAP: Ps = Ps::from_us(10);
 /// bounds how far the threads get apart.
 const AHEAD: usize = 16;
 
+/// What a thread does next.
+enum Piece {
+    Batch(Vec<Instr>),
+    Mark(u32),
+}
+
 /// A program that is being executed elsewhere.
 pub struct Live {
     pipe: Arc<Pipe<Instr>>,
     receiver: Receiver<Message<Instr>>,
     /// What each thread has not executed yet.
-    queues: Vec<VecDeque<Vec<Instr>>>,
+    queues: Vec<VecDeque<Piece>>,
     waiting: usize,
     ended: bool,
     /// Bytes that are kept off the device, and bytes of all.
@@ -48,14 +54,17 @@ impl Live {
 
     /// Takes what comes next, and waits for it.
     fn receive(&mut self) {
-        match self.receiver.recv() {
-            Ok(Message::Batch(cpu, batch)) => {
-                let threads = self.queues.len();
-                self.queues[cpu as usize % threads].push_back(batch);
-                self.waiting += 1;
+        let (cpu, piece) = match self.receiver.recv() {
+            Ok(Message::Batch(cpu, batch)) => (cpu, Piece::Batch(batch)),
+            Ok(Message::Mark(cpu, mark)) => (cpu, Piece::Mark(mark)),
+            Ok(Message::End(_)) | Err(_) => {
+                self.ended = true;
+                return;
             }
-            Ok(Message::End(_)) | Err(_) => self.ended = true,
-        }
+        };
+        let threads = self.queues.len();
+        self.queues[cpu as usize % threads].push_back(piece);
+        self.waiting += 1;
     }
 }
 
@@ -79,11 +88,16 @@ impl Program for Live {
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
         loop {
-            if let Some(batch) = self.queues[thread as usize].pop_front() {
+            if let Some(piece) = self.queues[thread as usize].pop_front() {
                 self.waiting -= 1;
-                out.extend_from_slice(&batch);
-                self.pipe.give_back(batch);
-                return Step::More;
+                return match piece {
+                    Piece::Batch(batch) => {
+                        out.extend_from_slice(&batch);
+                        self.pipe.give_back(batch);
+                        Step::More
+                    }
+                    Piece::Mark(mark) => Step::Mark(mark),
+                };
             }
             if self.ended {
                 return Step::End;

@@ -128,8 +128,8 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         let config = write_system(&system, scale, args.device.seed);
         keep(folder, &config, &result)
     });
-    warn::of_counts(&result.cache.counts, &result.flash.counts);
-    let instructions = length.warmup as f64 + result.instructions as f64;
+    warn::of_counts(&result.figures.cache.counts, &result.flash.counts);
+    let instructions = length.warmup as f64 + result.figures.instructions as f64;
     let mips = instructions / wall_s / 1e6;
     if args.result.json {
         outln!("{}", to_json(&result))?;

@@ -4,6 +4,7 @@ mod live;
 mod table;
 mod trace;
 
+use crate::emulator::part::mark_name;
 use crate::error::{ArgumentError, Error};
 use crate::live::args::TrapArg;
 use crate::result_args::{ResultArgs, keep};
@@ -64,10 +65,10 @@ pub struct SizeArgs {
     pub trap: TrapArg,
     /// Count from the first mark of this name that the program sets (sluice_mark); what is before
     /// fills the caches. A part of a program has no run time
-    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
+    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark_name)]
     pub from: Option<String>,
     /// Count until this mark
-    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
+    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark_name)]
     pub to: Option<String>,
     #[command(flatten)]
     pub result: ResultArgs,
@@ -98,15 +99,6 @@ fn traps(text: &str) -> Result<u64, ArgumentError> {
             "1 at least, such as 32M".to_owned(),
         )),
         traps => Ok(traps),
-    }
-}
-
-fn mark(name: &str) -> Result<String, ArgumentError> {
-    match sluice_abi::is_mark_name(name) {
-        true => Ok(name.to_owned()),
-        false => Err(ArgumentError::Expected(
-            "1 to 64 letters, digits, `-`, `_` or `.`".to_owned(),
-        )),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::emulator::simulate::SimulateArgs;
 use crate::error::Error;
 use crate::live::args::LiveArgs;
+use crate::live::count::CountAfter;
 use clap::{Args, ValueEnum};
 use sluice_units::Bytes;
 use std::path::PathBuf;
@@ -71,6 +72,9 @@ pub struct VmArgs {
     pub with: Vec<String>,
     #[command(flatten)]
     pub in_line: SimulateArgs,
+    /// Simulated, count from the first mark of a name that the guest sets
+    #[arg(long, value_name = "marker:NAME", requires = "simulate")]
+    pub count_after: Option<CountAfter>,
     /// Do not emulate the device, record: a trace of each load and store of the guest, or of what
     /// passes the caches of --filter, by physical address
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]

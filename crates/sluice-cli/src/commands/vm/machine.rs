@@ -55,6 +55,8 @@ pub struct Machine {
     pub has_disk: bool,
     /// What the firmware says of its times, if anything.
     pub speed: Option<Speed>,
+    /// What the guest's CPU calls itself, if that is said.
+    pub cpu_name: Option<&'static str>,
     pub version: Version,
 }
 
@@ -98,7 +100,7 @@ impl Machine {
         let mut args = Arguments::default();
         args.add("-accel", self.accelerator);
         if !self.has_cpu_model {
-            args.add("-cpu", self.with_blocking_faults(self.cpu_model()));
+            args.add("-cpu", self.with_flags(self.cpu_model()));
         }
         match self.attach {
             AttachArg::Numa => self.numa(&mut args),
@@ -115,10 +117,20 @@ impl Machine {
             matches!(before, Some("-cpu" | "--cpu"))
         };
         let word = |(at, word): (usize, &String)| match is_model(at) {
-            true => self.with_blocking_faults(word),
+            true => self.with_flags(word),
             false => word.clone(),
         };
         given.iter().enumerate().map(word).collect()
+    }
+
+    /// A CPU model with what belongs to every one here.
+    fn with_flags(&self, model: &str) -> String {
+        let model = self.with_blocking_faults(model);
+        let is_named = model.contains("model-id=") || ASKS_FOR_NAMES.contains(&model.as_str());
+        match self.cpu_name.filter(|_| !is_named) {
+            Some(name) => format!("{model},model-id={name}"),
+            None => model,
+        }
     }
 
     /// A CPU model whose accesses wait for a page that the host lacks. KVM would otherwise bring it
@@ -308,6 +320,7 @@ mod tests {
             has_cpu_model,
             has_disk: false,
             speed: None,
+            cpu_name: None,
             version: CXL_IS_DIRECT,
         }
     }
@@ -336,6 +349,24 @@ mod tests {
                 let expected = format!("-kernel cpu {name} host,-avx{off} -append max");
                 assert_eq!(line, expected);
             }
+        }
+    }
+
+    #[test]
+    fn a_cpu_has_its_name_unless_the_user_gives_another() {
+        let machine = Machine {
+            cpu_name: Some("Known"),
+            ..machine("tcg", AttachArg::Numa, false)
+        };
+        let line = machine.arguments().join(" ");
+        assert!(line.contains("-cpu max,model-id=Known "), "{line}");
+        for (given, made) in [
+            ("-cpu qemu64,-avx", ",model-id=Known"),
+            ("-cpu max,model-id=Mine", ""),
+            ("-cpu help", ""),
+        ] {
+            let line = machine.rest(&words(given)).join(" ");
+            assert_eq!(line, format!("{given}{made}"));
         }
     }
 

@@ -115,6 +115,7 @@ impl<'a> Vm<'a> {
             has_cpu_model: given.has_cpu_model,
             has_disk: args.disk,
             speed: Some(hmat::Speed::of(&config)),
+            cpu_name: None,
             version: qemu.version,
         };
         machine.check()?;

@@ -15,7 +15,9 @@ use crate::emulator::simulate::{Ready, Simulation};
 use crate::emulator::{Emulated, Plugin, execute, start};
 use crate::error::Error;
 use crate::signals;
+use sluice_abi::SIMULATED_CPU;
 use sluice_results::SimulatedMachine;
+use sluice_simulation::Part;
 use sluice_units::Bytes;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,6 +37,7 @@ const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
 /// Runs the guest, and tells what was recorded or simulated.
 pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error> {
     check(args)?;
+    let part = part(args)?;
     qemu.check_plugins()?;
     let guest = demo_guest(args, given)?;
     let given = guest.as_ref().map_or(given, |guest| &guest.given);
@@ -49,13 +52,14 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         has_cpu_model: given.has_cpu_model,
         has_disk: false,
         speed: None,
+        cpu_name: args.in_line.simulate.then_some(SIMULATED_CPU),
         version: qemu.version,
     };
     machine.check()?;
     let mut command = vec![args.qemu.clone()];
     command.extend(machine.arguments());
     command.extend(repeatable(given, args.live.device.seed));
-    command.extend(given.rest.iter().cloned());
+    command.extend(machine.rest(&given.rest));
     if args.dry_run {
         outln!("{}", super::shown(&command))?;
         return Ok(ExitCode::SUCCESS);
@@ -77,6 +81,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         device: &args.live.device,
         args: &args.in_line,
         settings: settings(cpus, args.demo),
+        part,
         result: &args.live.result,
         command: &command,
     }
@@ -129,6 +134,16 @@ fn settings(cpus: u64, is_demo: bool) -> Vec<String> {
     let host = [format!("cpu.threads={cpus}"), format!("cpu.cores={cpus}")];
     let small = is_demo.then(|| DEMO_CACHE.to_owned());
     host.into_iter().chain(small).collect()
+}
+
+/// What counts: of the demo the command alone, unless something else is said.
+fn part(args: &VmArgs) -> Result<Part, Error> {
+    let given = args.in_line.part.part(&args.count_after)?;
+    let [from, to] = demo::MARKS.map(|mark| Some(mark.to_owned()));
+    Ok(match args.demo && given == Part::default() {
+        true => Part { from, to },
+        false => given,
+    })
 }
 
 fn check(args: &VmArgs) -> Result<(), Error> {

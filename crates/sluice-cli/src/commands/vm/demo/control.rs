@@ -55,16 +55,23 @@ fn settled(figures: impl Fn() -> Option<Process>) -> Option<Process> {
 /// Our end of the line.
 pub struct Control {
     stream: UnixStream,
+    /// Whether the guest waits for answers. One that is simulated does not: it would hear of them
+    /// at another time in each run.
+    is_waited_for: bool,
 }
 
 impl Control {
     /// Both ends; the second is for QEMU, which inherits it.
-    pub fn pair() -> Result<(Control, OwnedFd), Error> {
+    pub fn pair(is_waited_for: bool) -> Result<(Control, OwnedFd), Error> {
         let failed = |e| Error::system("making a pair of sockets")(e);
         let (stream, far) = UnixStream::pair().map_err(failed)?;
         // A duplicate is not closed by exec.
         let far = rustix::io::dup(&far).map_err(|e| failed(e.into()))?;
-        Ok((Control { stream }, far))
+        let control = Control {
+            stream,
+            is_waited_for,
+        };
+        Ok((control, far))
     }
 
     /// Listens until the guest is gone. The guest waits for an answer before and after its command,
@@ -96,18 +103,18 @@ impl Control {
                     progress.say("running the command in the guest");
                     told.before = settled(&figures);
                     told.started = Some(Instant::now());
-                    self.answer();
+                    self.answer(self.is_waited_for);
                 }
                 ("end", status) => {
                     told.status = status.parse().ok();
                     told.wall = told.started.map(|at| at.elapsed());
                     told.after = settled(&figures);
                     progress.end();
-                    self.answer();
+                    self.answer(self.is_waited_for);
                 }
                 ("failed", why) => {
                     told.failed = Some(why.to_owned());
-                    self.answer();
+                    self.answer(true);
                 }
                 _ => told.output.push(text),
             }
@@ -116,7 +123,10 @@ impl Control {
     }
 
     /// A guest that is gone needs no answer.
-    fn answer(&self) {
+    fn answer(&self, is_waited_for: bool) {
+        if !is_waited_for {
+            return;
+        }
         let _ = (&self.stream).write_all(b"go\n");
     }
 }

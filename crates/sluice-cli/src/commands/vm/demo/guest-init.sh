@@ -75,10 +75,25 @@ if grep -q sluice.disk /proc/cmdline; then
 fi
 
 $list 2>&1 | while read -r line; do say "topology $line"; done
+# Simulated, the figures are parted where the command begins and where it ends, and nobody is waited
+# for: what the host does and when is no part of the simulation.
+begin= end=
+answered() {
+    [ -n "$begin" ] || read -r answer <&3
+}
+if grep -q sluice.marks= /proc/cmdline; then
+    marks=$(sed 's/.*sluice\.marks=\([a-z,-]*\).*/\1/' /proc/cmdline)
+    begin="sluice guest-mark ${marks%,*}"
+    end="sluice guest-mark ${marks#*,}"
+fi
+
 say "ready $(uname -r)"
-read -r answer <&3
+answered
+try $begin
 $bound sh /command >&3 2>&3
-say "end $?"
-read -r answer <&3
+status=$?
+try $end
+say "end $status"
+answered
 poweroff -f
 sleep 60

@@ -44,6 +44,8 @@ const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr movable_nod
                                 numa_balancing=disable random.trust_cpu=on";
 /// Lines of the guest's console that are shown when it fails.
 const TAIL: usize = 12;
+/// Marks that a simulated guest sets where its command begins and where it has ended.
+pub const MARKS: [&str; 2] = ["command", "command-end"];
 /// How the demo's guest begins.
 const INIT: &str = include_str!("guest-init.sh");
 
@@ -140,7 +142,7 @@ impl Guest {
         let command = args.guest_command.clone().unwrap_or_else(usual);
         let mut initrd = MemoryFile::new("sluice-initrd", 0)?;
         fill(&mut initrd, &image, args, &command)?;
-        let (control, far_end) = Control::pair()?;
+        let (control, far_end) = Control::pair(!args.in_line.simulate)?;
         Ok(Guest {
             given: boot(args, given, &image, &initrd, far_end.as_raw_fd()),
             command,
@@ -265,7 +267,10 @@ fn boot(args: &VmArgs, given: &Given, image: &Image, initrd: &MemoryFile, contro
     let mut given = given.clone();
     given.memory = given.memory.or(Some(MEMORY));
     let disk = if args.disk { " sluice.disk" } else { "" };
-    let append = format!("{KERNEL_ARGUMENTS} sluice.attach={attach}{disk}");
+    let mut append = format!("{KERNEL_ARGUMENTS} sluice.attach={attach}{disk}");
+    if args.in_line.simulate {
+        append += &format!(" sluice.marks={}", MARKS.join(","));
+    }
     let options = [
         "-nodefaults",
         "-no-user-config",
