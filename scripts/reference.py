@@ -110,6 +110,11 @@ workload = "stream:rounds=1"  # a kernel of `sluice sim --help`, or trace = "FIL
 scale = 8                 # what its memory and the host's capacities are divided by; left out: 1
 l2 = { capacity = "1MiB" }  # what differs from that system's host
 
+[[requesters]]
+name = "far"              # at the other sockets of the servers whose ports host0 and host1 have
+count = 2
+socket = "host"           # not together with [[vcs]]
+
 [[endpoints]]
 name = "ssd"
 count = 2

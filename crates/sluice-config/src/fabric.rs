@@ -30,7 +30,8 @@ const LISTS: [&str; 7] = [
 
 /// Keys of a group that are no parameters.
 const OWN: &[&str] = &[
-    "name", "device", "library", "argument", "link", "system", "workload", "trace", "scale",
+    "name", "device", "library", "argument", "link", "socket", "system", "workload", "trace",
+    "scale",
 ];
 
 impl Describe for FabricSpec {
@@ -154,6 +155,12 @@ impl Reader<'_> {
             if let Some(value) = from.table.get(key).filter(|_| !is_host) {
                 return Err(self.bad(value, "no such key; only requesters have hosts"));
             }
+        }
+        if let Some(home) = from.table.get("socket") {
+            if table != "requester" {
+                return Err(self.bad(home, "no such key; only requesters are sockets of servers"));
+            }
+            group.socket = Some(self.source.plain(home));
         }
         for (key, value) in from.others(OWN) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {

@@ -463,3 +463,16 @@ fn a_host_has_one_program() {
         assert!(told.contains(said), "{told}");
     }
 }
+
+#[test]
+fn requesters_are_sockets_of_servers() {
+    let far = "[[requesters]]\nname = \"far\"\nsocket = \"host\"\n[socket]\nlatency = \"60ns\"\n";
+    let spec = parse_fabric(&format!("{TRACED}{far}"), "hosts.toml").unwrap();
+    let sockets = spec.requesters.iter().map(|group| group.socket.as_deref());
+    assert_eq!(sockets.collect::<Vec<_>>(), [None, Some("host")]);
+    assert_eq!(spec.raw.get("socket.latency").as_deref(), Some("60ns"));
+    let endpoint = far.replace("requesters", "endpoints");
+    let told = parse_fabric(&endpoint, "hosts.toml").unwrap_err();
+    let said = "`host`: expected no such key; only requesters are sockets of servers";
+    assert!(told.to_string().contains(said), "{told}");
+}

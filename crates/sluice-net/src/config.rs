@@ -32,8 +32,8 @@ pub struct FabricConfig {
     pub seed: u64,
     /// Time from port to port of each switch.
     pub(super) switches: Table<SwitchId, Ps>,
-    /// Whether the switches stand for the ends of a bus.
-    pub(super) is_bus: bool,
+    /// Whether each switch is a hop: not an end of a bus, nor a host's own port.
+    pub(super) hops: Table<SwitchId, bool>,
     /// What each requester finds at its addresses.
     pub(super) addresses: AddressMap,
     /// Virtual switches, in the order of the description.

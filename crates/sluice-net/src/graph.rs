@@ -42,6 +42,19 @@ pub struct LinkSettings {
     pub credits: Option<u32>,
 }
 
+impl LinkSettings {
+    /// Of what joins a device with an end of a bus, or a host with its own port: nothing lies
+    /// between.
+    pub(crate) const NOTHING: LinkSettings = LinkSettings {
+        bandwidth: None,
+        width: 1,
+        latency: Ps::ZERO,
+        port_latency: Ps::ZERO,
+        half: None,
+        credits: None,
+    };
+}
+
 /// A link between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {

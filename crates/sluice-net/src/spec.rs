@@ -22,6 +22,8 @@ pub struct Group {
     pub library: Option<Library>,
     /// The simulated hosts at its requesters.
     pub host: Option<HostGroup>,
+    /// The group of requesters whose ports these use, as a socket of the same servers.
+    pub socket: Option<String>,
 }
 
 /// What the hosts of a group are.

@@ -194,8 +194,7 @@ fn hosts_whose_memory_is_all_their_own_are_refused() {
 
 #[test]
 fn a_load_through_a_switch_takes_the_sum_of_its_parts() {
-    let result = run(
-        r#"
+    let text = r#"
         [topology]
         kind = "star"
         [link]
@@ -216,19 +215,33 @@ fn a_load_through_a_switch_takes_the_sum_of_its_parts() {
         count = 1
         controller = "7ns"
         read = "50ns"
-        "#,
-        u64::MAX,
-    );
-    let figures = &result.figures;
+        "#;
     // Two links each way, whose ends both take their time; a request of 17 bytes, a line in 74.
     let expected = 2.0 * (17.0 + 74.0) + 4.0 * (3.0 + 2.0 * 5.0) + 2.0 * 11.0 + 7.0 + 50.0;
-    assert_eq!(figures.latency_min_ns, expected);
-    // A stretch of the program does not wait for the last load of the one before.
-    let mean = result.hosts[0].amat_ns.total.unwrap();
-    assert!(
-        (mean / expected - 1.0).abs() < 1e-3,
-        "{mean} instead of {expected}"
-    );
+    // From another socket it goes over a link of 22 ns before, at 2 GB/s.
+    let far = text.replace("name = \"host\"", "name = \"host\"\nsocket = \"home\"");
+    let far = far
+        + r#"
+        [[requesters]]
+        name = "home"
+        count = 1
+        pattern = "external"
+        [socket]
+        bandwidth = 2000
+        "#;
+    for (text, expected) in [
+        (text, expected),
+        (&far, expected + 2.0 * 22.0 + (17.0 + 74.0) / 2.0),
+    ] {
+        let result = run(text, u64::MAX);
+        assert_eq!(result.figures.latency_min_ns, expected);
+        // A stretch of the program does not wait for the last load of the one before.
+        let mean = result.hosts[0].amat_ns.total.unwrap();
+        assert!(
+            (mean / expected - 1.0).abs() < 1e-3,
+            "{mean} instead of {expected}"
+        );
+    }
 }
 
 /// Two hosts on the same memory: by one filter, whose entries are fewer than they would have.

@@ -5,6 +5,7 @@ mod coherence;
 mod devices;
 mod hierarchy;
 mod nodes;
+mod sockets;
 mod wiring;
 
 use super::coherence::NO_FILTER;
@@ -50,7 +51,7 @@ impl FabricConfig {
             routing: RoutingParams::new(raw).policy,
             seed,
             switches: wiring.switches,
-            is_bus: wiring.is_bus,
+            hops: wiring.hops,
             addresses,
             vcs: reach.vcs,
             table,

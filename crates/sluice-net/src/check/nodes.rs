@@ -10,6 +10,7 @@ use sluice_cxl::Arithmetic;
 use sluice_model::dram::DramLayout;
 use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, Ratio};
+use std::ops::Range;
 
 /// Nodes of one kind.
 pub(super) struct Nodes<T> {
@@ -17,6 +18,15 @@ pub(super) struct Nodes<T> {
     pub settings: Vec<T>,
     /// What differs in the links of each.
     pub links: Vec<Vec<(String, String)>>,
+    /// Where the nodes of each group begin, and behind the last group.
+    firsts: Vec<usize>,
+}
+
+impl<T> Nodes<T> {
+    /// The places of a group's nodes.
+    pub fn of_group(&self, number: usize) -> Range<usize> {
+        self.firsts[number]..self.firsts[number + 1]
+    }
 }
 
 /// The nodes of all groups of a table; of one group called `prefix` if there is none.
@@ -37,6 +47,7 @@ pub(super) fn expand<T: Clone>(
         names: Vec::new(),
         settings: Vec::new(),
         links: Vec::new(),
+        firsts: vec![0],
     };
     for group in groups {
         let made = with(raw, table, &group.set)
@@ -54,6 +65,7 @@ pub(super) fn expand<T: Clone>(
             nodes.settings.push(made.clone());
             nodes.links.push(group.link.clone());
         }
+        nodes.firsts.push(nodes.names.len());
     }
     Ok(nodes)
 }

@@ -1,6 +1,7 @@
 //! Switches and links, from a topology or from a list, and the routes that a file changes.
 
 use super::nodes::{Nodes, expand};
+use super::sockets::Sockets;
 use crate::endpoint::EndpointSettings;
 use crate::error::FabricError;
 use crate::graph::{Graph, HalfDuplex, Link, LinkSettings};
@@ -17,18 +18,9 @@ use sluice_units::{Ps, Table};
 pub(super) struct Wiring {
     pub graph: Graph,
     pub switches: Table<SwitchId, Ps>,
-    pub is_bus: bool,
+    /// Whether each switch is one, and stands for nothing else.
+    pub hops: Table<SwitchId, bool>,
 }
-
-/// What joins a device with an end of a bus: nothing lies between them.
-const NO_LINK: LinkSettings = LinkSettings {
-    bandwidth: None,
-    width: 1,
-    latency: Ps::ZERO,
-    port_latency: Ps::ZERO,
-    half: None,
-    credits: None,
-};
 
 pub(super) fn wire(
     spec: &FabricSpec,
@@ -44,18 +36,30 @@ pub(super) fn wire(
         links: Vec::new(),
     };
     let ports: Vec<&Set> = requesters.links.iter().chain(&endpoints.links).collect();
+    let sockets = Sockets::new(spec, requesters)?;
     let wirer = Wirer {
         spec,
         ports,
+        sockets: &sockets,
         alike: settings(raw),
     };
     let given = TopologyParams::new(raw);
-    let mut wiring = match given.kind {
+    let (mut graph, latencies, is_bus) = match given.kind {
         None => wirer.listed(graph)?,
         Some(topology) => wirer.built(topology, &given, graph)?,
     };
-    wiring.graph.check(SwitchParams::new(raw).ports)?;
-    Ok(wiring)
+    let hops = latencies.iter().map(|_| !is_bus);
+    let roots = sockets.join(&mut graph) as usize;
+    graph.check(SwitchParams::new(raw).ports)?;
+    Ok(Wiring {
+        graph,
+        hops: hops.chain(std::iter::repeat_n(false, roots)).collect(),
+        switches: latencies
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(Ps::ZERO, roots))
+            .collect(),
+    })
 }
 
 /// Parameters of a link that differ.
@@ -65,9 +69,13 @@ struct Wirer<'a> {
     spec: &'a FabricSpec,
     /// What differs in the links of each requester and each endpoint.
     ports: Vec<&'a Set>,
+    sockets: &'a Sockets,
     /// Links with which nothing differs.
     alike: LinkSettings,
 }
+
+/// A graph, the latencies of its switches, and whether these stand for the ends of a bus.
+type Wired = (Graph, Vec<Ps>, bool);
 
 impl Wirer<'_> {
     fn built(
@@ -75,7 +83,7 @@ impl Wirer<'_> {
         topology: &TopologyInfo,
         given: &TopologyParams,
         mut graph: Graph,
-    ) -> Result<Wiring, FabricError> {
+    ) -> Result<Wired, FabricError> {
         let kind = topology.name;
         if !self.spec.switches.is_empty() {
             let message = "it makes its own; for [[switches]] give topology.kind = \"list\"";
@@ -83,7 +91,7 @@ impl Wirer<'_> {
             return Err(FabricError::Topology { kind, message });
         }
         let skeleton = (topology.build)(&Shape {
-            requesters: graph.requesters,
+            requesters: graph.requesters - self.sockets.count(),
             endpoints: graph.endpoints,
             per_switch: given.per_switch,
             alternates: given.placement,
@@ -94,8 +102,10 @@ impl Wirer<'_> {
         let names = (0..skeleton.switches).map(|index| format!("s{index}"));
         graph.names.extend(names);
         let switch = |number| NodeId(first + number);
-        let devices = (0..).map(NodeId).zip(&skeleton.switch_of);
-        let ends = devices.map(|(device, number)| [device, switch(*number)]);
+        let devices = (0..).map(NodeId);
+        let devices = devices.filter(|device| self.sockets.has_port(*device));
+        let ends = devices.zip(&skeleton.switch_of);
+        let ends = ends.map(|(device, number)| [device, switch(*number)]);
         let joins = skeleton.joins.iter().map(|join| join.map(switch));
         for ends in ends.chain(joins) {
             let is_at_bus = skeleton.is_bus && ends[0].0 < first;
@@ -103,7 +113,7 @@ impl Wirer<'_> {
                 ends,
                 ports: [None; 2],
                 settings: match is_at_bus {
-                    true => NO_LINK,
+                    true => LinkSettings::NOTHING,
                     false => self.link(&graph, ends, &Set::new())?,
                 },
             });
@@ -117,11 +127,8 @@ impl Wirer<'_> {
         } else {
             SwitchParams::new(&self.spec.raw).latency
         };
-        Ok(Wiring {
-            graph,
-            switches: Table::filled(skeleton.switches, latency),
-            is_bus: skeleton.is_bus,
-        })
+        let latencies = vec![latency; skeleton.switches as usize];
+        Ok((graph, latencies, skeleton.is_bus))
     }
 
     /// Changes the links between two nodes of a topology that makes its own.
@@ -135,7 +142,7 @@ impl Wirer<'_> {
         let mut found = false;
         for link in &mut graph.links {
             let is_same = link.ends == [a, b];
-            if (is_same || link.ends == [b, a]) && link.settings != NO_LINK {
+            if (is_same || link.ends == [b, a]) && link.settings != LinkSettings::NOTHING {
                 let [first, second] = changed.ports;
                 link.ports = if is_same {
                     [first, second]
@@ -157,7 +164,7 @@ impl Wirer<'_> {
         Err(FabricError::Topology { kind, message })
     }
 
-    fn listed(&self, mut graph: Graph) -> Result<Wiring, FabricError> {
+    fn listed(&self, mut graph: Graph) -> Result<Wired, FabricError> {
         let raw = &self.spec.raw;
         let mut latencies = Vec::new();
         if !self.spec.switches.is_empty() {
@@ -170,11 +177,7 @@ impl Wirer<'_> {
             let made = self.listed_link(&graph, link_spec)?;
             graph.links.push(made);
         }
-        Ok(Wiring {
-            graph,
-            switches: latencies.into_iter().collect(),
-            is_bus: false,
-        })
+        Ok((graph, latencies, false))
     }
 
     fn listed_link(&self, graph: &Graph, spec: &LinkSpec) -> Result<Link, FabricError> {
@@ -197,6 +200,11 @@ impl Wirer<'_> {
                     .parse()
                     .map_err(|_| unknown("port", port, "whole numbers from 0".to_owned()))?;
                 ports[side] = Some(number);
+            }
+            if !self.sockets.has_port(ends[side]) {
+                let link = format!("link {}-{}", spec.ends[0], spec.ends[1]);
+                let why = "a requester with `socket` is joined with its home alone, by socket.*";
+                return Err(FabricError::BadLink { link, why });
             }
         }
         Ok(Link {

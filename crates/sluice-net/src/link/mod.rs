@@ -8,8 +8,8 @@
 mod arbiter;
 mod credits;
 
-use super::graph::{Graph, HalfDuplex};
-use super::ids::{DirectionId, EndpointId, NodeId, PacketId};
+use super::graph::{Graph, HalfDuplex, NodeKind};
+use super::ids::{DirectionId, EndpointId, NodeId, PacketId, SwitchId};
 use super::packet::{CHANNELS, Credit, Packet, Sizes, Slab};
 use super::parts::Part;
 use arbiter::Arbiter;
@@ -124,8 +124,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// The links of a graph; on a bus nobody waits in a switch.
-    pub(super) fn new(graph: &Graph, is_bus: bool, sizes: &Sizes) -> Links {
+    /// The links of a graph; nobody waits in a switch that is no hop.
+    pub(super) fn new(graph: &Graph, hops: &Table<SwitchId, bool>, sizes: &Sizes) -> Links {
         let mut directions = Vec::with_capacity(2 * graph.links.len());
         let (mut wires, mut credits, mut arbiters) = (Vec::new(), Vec::new(), Vec::new());
         for id in graph.directions() {
@@ -148,10 +148,9 @@ impl Links {
             directions.push(Direction {
                 to,
                 wires: WiresId(wires.len() as u32 - 1),
-                waiting: if graph.forwards(from) && !is_bus {
-                    Part::SwitchQueue
-                } else {
-                    Part::LinkQueue
+                waiting: match graph.kind(from) {
+                    NodeKind::Switch(switch) if hops[switch] => Part::SwitchQueue,
+                    _ => Part::LinkQueue,
                 },
                 port: settings.port_latency,
                 latency: settings.latency,

@@ -67,6 +67,29 @@ sluice_params::params! {
 }
 
 sluice_params::params! {
+    /// The link between the sockets of a server.
+    pub(crate) struct SocketParams {
+        latency: Ps {
+            key: "socket.latency",
+            default: "22ns",
+            meaning: "from a socket to the home socket, whose port is the server's, and back: each \
+                      way",
+            source: "Cylon Figure 2: memory of the other socket takes 139.3 ns against 95; half of \
+                     it each way is assumed",
+        }
+        bandwidth: Option<u64> {
+            key: "socket.bandwidth",
+            kind: Kind::Or("none", &Kind::Bandwidth { max: 100_000_000 }),
+            default: "62400",
+            meaning: "bandwidth between the sockets, each way, with a packet's bytes as on other \
+                      links; none: no limit",
+            source: "Intel Xeon Gold 6242, the host of Cylon section 5: three UPI links of \
+                     10.4 GT/s with two bytes of data each",
+        }
+    }
+}
+
+sluice_params::params! {
     /// Bytes of packets.
     pub(crate) struct PacketParams {
         flits: Option<FlitMode> {

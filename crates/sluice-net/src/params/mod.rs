@@ -6,7 +6,7 @@ mod nodes;
 mod topology;
 
 pub(crate) use coherence::{CacheParams, CoherenceParams};
-pub(crate) use link::{LinkParams, MapParams, PacketParams, RoutingParams};
+pub(crate) use link::{LinkParams, MapParams, PacketParams, RoutingParams, SocketParams};
 pub(crate) use nodes::{EndpointParams, RequesterParams, SwitchParams};
 pub(crate) use topology::TopologyParams;
 
@@ -21,6 +21,7 @@ const GROUPS: &[&[Param]] = &[
     SwitchParams::PARAMS,
     CoherenceParams::PARAMS,
     LinkParams::PARAMS,
+    SocketParams::PARAMS,
     PacketParams::PARAMS,
     MapParams::PARAMS,
     RoutingParams::PARAMS,

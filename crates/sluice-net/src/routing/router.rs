@@ -24,15 +24,15 @@ struct Node {
     kind: NodeKind,
     /// Of a switch, from port to port.
     latency: Ps,
-    /// Whether it stands for an end of a bus, which is no hop.
-    is_bus_end: bool,
+    /// Whether it is a switch, and does not stand for an end of a bus or a host's own port.
+    is_hop: bool,
 }
 
 impl Router {
-    /// For switches with these latencies; on a bus they stand for its ends.
+    /// For switches with these latencies, of which some are no hops.
     pub fn new(
         graph: &Graph,
-        is_bus: bool,
+        hops: &Table<SwitchId, bool>,
         latencies: &Table<SwitchId, Ps>,
         table: RoutingTable,
         policy: &'static RoutingInfo,
@@ -41,12 +41,12 @@ impl Router {
             NodeKind::Switch(switch) => Node {
                 kind: NodeKind::Switch(switch),
                 latency: latencies[switch],
-                is_bus_end: is_bus,
+                is_hop: hops[switch],
             },
             kind => Node {
                 kind,
                 latency: Ps::ZERO,
-                is_bus_end: false,
+                is_hop: false,
             },
         };
         Router {
@@ -65,7 +65,7 @@ impl Router {
 
     /// Whether packets wait at a node for the output port of a switch.
     pub fn is_switch(&self, node: NodeId) -> bool {
-        matches!(self.kind(node), NodeKind::Switch(_)) && !self.nodes[node].is_bus_end
+        self.nodes[node].is_hop
     }
 
     /// The direction by which a packet leaves a node at `ready`.
@@ -98,7 +98,7 @@ impl Router {
         let node = &self.nodes[node];
         packet.parts[Part::Switch].0 += node.latency.0;
         let is_request = matches!(packet.channel, Channel::Req | Channel::RwD);
-        packet.hops += u8::from(is_request && !node.is_bus_end);
+        packet.hops += u8::from(is_request && node.is_hop);
         Ps(now.0 + node.latency.0)
     }
 }

@@ -14,5 +14,6 @@ mod memories;
 mod refused;
 mod rig;
 mod routing;
+mod sockets;
 mod ways;
 mod whole;
