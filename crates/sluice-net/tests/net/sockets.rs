@@ -2,7 +2,9 @@
 
 use crate::rig::{drain, fabric, refused, spec};
 use proptest::prelude::*;
-use sluice_net::{Access, Fabric, FabricSpec, Group, Length, LinkSpec, RequesterId, TOPOLOGIES};
+use sluice_net::{
+    Access, Fabric, FabricConfig, FabricSpec, Group, Length, LinkSpec, RequesterId, TOPOLOGIES,
+};
 use sluice_units::Ps;
 
 fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -260,7 +262,10 @@ proptest! {
         ];
         let length = Length { warmup: 100, requests: 2_000 };
         let told = [servers(&count.to_string(), &set), by_hand(count, &set)].map(|spec| {
-            let mut fabric = fabric(&spec);
+            let mut config = FabricConfig::new(&spec, 1).unwrap();
+            // Of coherent memory, every state of every line, and every load.
+            config.is_checked = true;
+            let mut fabric = Fabric::new(&config).unwrap();
             fabric.run(length, &mut |_| true).unwrap();
             fabric.balance().unwrap();
             let each = fabric.requester_stats();
