@@ -399,12 +399,12 @@ fn a_trace_on_a_direct_link_is_that_of_a_system_with_messages() {
         let host = &fabric.hosts[0];
         // The hash has the time of every access, in picoseconds.
         assert_eq!(host.hash, alone.hash, "{system}");
-        assert_eq!(host.time_s, alone.time_s);
-        assert_eq!(host.instructions, alone.instructions);
-        assert_eq!(host.requests, alone.requests);
-        assert_eq!(host.levels, alone.levels);
-        assert_eq!(host.amat_ns, alone.amat_ns);
-        assert_eq!(fabric.figures.requests, alone.requests.total);
+        assert_eq!(host.time_s, alone.figures.time_s);
+        assert_eq!(host.instructions, alone.figures.instructions);
+        assert_eq!(host.requests, alone.figures.requests);
+        assert_eq!(host.levels, alone.figures.levels);
+        assert_eq!(host.amat_ns, alone.figures.amat_ns);
+        assert_eq!(fabric.figures.requests, alone.figures.requests.total);
         assert!(host.requests.total > 1_000, "{}", host.requests.total);
         assert_eq!(host.workload, format!("trace:{}", path.display()));
         // At most 600 pages, far apart in the trace, lie side by side on the device.
