@@ -25,4 +25,5 @@ pub use marks::mark;
 pub use place::{DeviceFiles, Side};
 pub use powercut::{Budget, PowerCut, power_cut};
 pub use simulated::{is_simulated, mark_simulated};
+pub use sluice_region::own_user;
 pub use view::View;

@@ -108,6 +108,22 @@ impl Ranges {
 }
 
 impl CtlCommand {
+    /// The ranges of pages for which the device is to do something.
+    pub(crate) fn spans(&self) -> &[Span] {
+        match self {
+            CtlCommand::Pin(of)
+            | CtlCommand::Unpin(of)
+            | CtlCommand::Prefetch(of)
+            | CtlCommand::Evict(of)
+            | CtlCommand::Cold(of)
+            | CtlCommand::Sequential(of)
+            | CtlCommand::Random(of)
+            | CtlCommand::Normal(of) => &of.ranges,
+            CtlCommand::Flush(of) => &of.ranges,
+            _ => &[],
+        }
+    }
+
     /// The mark that the command sets. It needs no ring.
     pub fn mark(&self) -> Option<&str> {
         match self {

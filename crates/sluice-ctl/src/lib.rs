@@ -1,5 +1,6 @@
 //! Commands for a device while it runs, on the host and in a guest.
 
+pub mod broker;
 mod command;
 mod error;
 mod map;
