@@ -3,7 +3,10 @@
 use super::await_it;
 use crate::sluice::{Running, Sluice, TRAPS};
 use sluice_control::home::{Home, session_name, sessions};
+use std::ffi::CString;
 use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -121,6 +124,16 @@ const PROGRAMS: u64 = 40;
 /// Rounds of that: each runs to the end of its program.
 const WHOLE_ROUNDS: u32 = 4;
 
+/// A pipe with a name, which the end of this test's folder takes away.
+fn named_pipe(path: &Path) -> File {
+    let name = CString::new(path.as_os_str().as_bytes()).expect("no zero in it");
+    // SAFETY: a string that ends.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{path:?}");
+    // Open both ways, so that it waits for nobody at the other end.
+    let both = File::options().read(true).write(true).open(path);
+    both.expect("a pipe of our own")
+}
+
 /// Whether a process is a session's keeper.
 fn is_keeper(pid: i32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -129,14 +142,19 @@ fn is_keeper(pid: i32) -> bool {
 }
 
 /// The program is right, each of its processes is counted once, one warning says what happened, and
-/// nothing stays.
+/// nothing stays. The program waits at its end for the kill, which a fast machine would else miss.
 #[test]
 fn a_run_whose_keeper_is_killed_goes_on_and_is_whole() {
     let asked = std::env::var("SLUICE_KILL_ROUNDS").ok();
     let rounds = asked.map_or(WHOLE_ROUNDS, |text| text.parse().expect("rounds"));
     let mut dice = Dice(0x0dd_ba11);
+    let dir = tempfile::TempDir::new().expect("room");
+    let pipe = dir.path().join("killed");
+    let mut killed = named_pipe(&pipe);
     let script = format!(
-        "n=0; while [ $n -lt {PROGRAMS} ]; do /bin/true || exit 3; n=$((n+1)); done; echo well"
+        "n=0; while [ $n -lt {PROGRAMS} ]; do /bin/true || exit 3; n=$((n+1)); done; \
+         read word < {} && echo $word",
+        pipe.display()
     );
     for _ in 0..rounds {
         let run = Sluice::run("event")
@@ -149,6 +167,7 @@ fn a_run_whose_keeper_is_killed_goes_on_and_is_whole() {
         std::thread::sleep(Duration::from_micros(dice.below(LATEST_US)));
         let keeper = children(command).into_iter().find(|pid| is_keeper(*pid));
         kill(keeper.expect("a keeper"));
+        killed.write_all(b"well\n").expect("room");
         let out = running.finish();
         assert!(out.status.success(), "{out:#?}");
         assert!(out.own_stdout().ends_with("well\n"), "{out:#?}");
