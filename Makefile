@@ -35,7 +35,7 @@ test-rust: build
 	@cargo test $(CARGO_FLAGS) --no-fail-fast
 
 # What computes, and what reads and writes files.
-CHECKED := sluice-units sluice-lists sluice-events sluice-stats sluice-abi sluice-model sluice-cxl \
+CHECKED := sluice-units sluice-lists sluice-tiering sluice-events sluice-stats sluice-abi sluice-model sluice-cxl \
 	sluice-host sluice-net sluice-driver sluice-config sluice-trace sluice-streams sluice-kernels \
 	sluice-replay sluice-workload sluice-simulation sluice-results
 

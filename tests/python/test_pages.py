@@ -18,7 +18,7 @@ PAGES = [
     "../README", "README",
     "tutorial", "my-program", "my-device", "modes", "sizing", "comparing-policies",
     "reading-a-report", "fabric-guide", "noisy-host", "warnings", "traces", "qemu-plugin", "stores",
-    "placement", "profile", "curve", "hints", "sampling", "switch", "extending",
+    "placement", "profile", "curve", "hints", "sampling", "migration", "switch", "extending",
     "control-ring", "sweeps", "recipes",
 ]
 TIMEOUT_S = 600

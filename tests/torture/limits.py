@@ -81,6 +81,17 @@ def inactive(seed: int) -> dict[str, str]:
     return {} if seed // len(PREFETCHERS) % 3 else {"cache.inactive": "30%"}
 
 
+def migration(seed: int, place: str) -> dict[str, str]:
+    """Settings of a round with this seed by which pages move to host memory: two of seven."""
+    if place not in HEAP or seed % 7 > 1:
+        return {}
+    policy, capacity = [("adaptive", "512KiB"), ("tpp", "2MiB")][seed % 7]
+    return {
+        "host.migration.policy": policy, "host.migration.capacity": capacity,
+        "host.migration.threshold": "2",
+    }
+
+
 def explain() -> str:
     """The table, for people."""
     def line(limit: Limit) -> str:

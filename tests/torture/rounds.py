@@ -121,6 +121,7 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
     settings = limits.DEVICE | {
         "cache.capacity": chosen.cache, "cache.policy": chosen.policy, "nand.read": chosen.read,
         **limits.prefetcher(chosen.seed), **limits.inactive(chosen.seed),
+        **limits.migration(chosen.seed, chosen.place),
     }
     words = [tools.sluice, "run", "--trap", chosen.trap, "--control", "on"]
     for key, value in settings.items():

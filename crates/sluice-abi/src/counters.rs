@@ -142,6 +142,9 @@ macro_rules! trap_counters {
         SoftTraps: soft as soft;
         /// Faults on a page that was mapped by the time they were looked at.
         Spurious: spurious as spurious;
+        /// Traps on a page in host memory that had been unmapped to see whether it is used
+        /// (`host.migration.policy`).
+        HostHits: host_hits as host;
     } };
 }
 
@@ -260,6 +263,22 @@ macro_rules! store_counters {
     } };
 }
 
+/// Pages that moved between the device and host memory (`host.migration.policy`).
+#[macro_export]
+macro_rules! migration_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Pages that moved to host memory.
+        Promotions: promotions as promotions;
+        /// Pages that moved back to the device, for others or because a hint or a command named
+        /// them.
+        Demotions: demotions as demotions;
+        /// Of the demotions, those of pages that had been written.
+        DirtyDemotions: dirty_demotions as dirty_demotions;
+        /// Hot pages that stayed on the device, since no page of host memory could leave at once.
+        NoRoom: no_room as no_room;
+    } };
+}
+
 /// What the host did for the program.
 #[macro_export]
 macro_rules! host_counters {
@@ -345,7 +364,8 @@ macro_rules! run_counters {
     ([$($then:path),+] $($with:tt)*) => {
         $crate::trap_counters! {
             [$crate::late_counters, $crate::command_counters, $crate::hint_counters,
-             $crate::memory_counters, $crate::store_counters, $crate::host_counters,
+             $crate::memory_counters, $crate::store_counters, $crate::migration_counters,
+             $crate::host_counters,
              $crate::other_run_counters, $($then),+] $($with)*
         }
     };

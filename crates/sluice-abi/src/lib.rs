@@ -55,7 +55,9 @@ pub use profile::{
     profile_pages_at, read_words, write_words,
 };
 pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};
-pub use residency::{CACHED, HEAT_PAGES, MAP_AT, MAPPED, PINNED, heat_at, heat_len, view_bytes};
+pub use residency::{
+    CACHED, HEAT_PAGES, IN_HOST, MAP_AT, MAPPED, PINNED, heat_at, heat_len, view_bytes,
+};
 pub use ring::{
     CHANNELS, Channel, Client, ENTRIES, Found, Hello, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
     Server, TEXT_BYTES, WORDS, Words,

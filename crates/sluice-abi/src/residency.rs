@@ -9,6 +9,8 @@ pub const CACHED: u8 = 1;
 pub const MAPPED: u8 = 2;
 /// The page is pinned.
 pub const PINNED: u8 = 4;
+/// The page has moved to host memory (`host.migration.policy`).
+pub const IN_HOST: u8 = 8;
 
 /// Where the map begins in the file that the statistics are in: a byte for each page.
 pub const MAP_AT: usize = size_of::<StatsBlock>().next_multiple_of(4096);

@@ -194,6 +194,16 @@ const MISTAKES: &[(&str, &str)] = &[
          where their file is, in the cache and out of it; expected none, or the heap alone ",
     ),
     (
+        "run --place shared --set host.migration.policy=tpp -- ls",
+        "bad value for `host.migration.policy`: \"tpp\"; pages of shared memory stay on the \
+         device; expected none, or private memory alone (`sluice run --place heap`)",
+    ),
+    (
+        "run --set host.migration.policy=astriflash -- ls",
+        "bad value for `host.migration.policy`: \"astriflash\"; expected one of none, adaptive, \
+         tpp",
+    ),
+    (
         "sim --workload zipf --set device.persistent=yes",
         "impossible configuration: device.persistent = yes: a simulation holds no contents; \
          `sluice run --place dax:PATH --store file:STORE` keeps them; expected no",

@@ -135,6 +135,11 @@
 #define SLUICE_CTL_PINNED 4
 
 /**
+ * The page has moved to host memory (`host.migration.policy`).
+ */
+#define SLUICE_CTL_IN_HOST 8
+
+/**
  * The device of this program, or of the guest that it runs in.
  */
 struct sluice_ctl;
@@ -284,7 +289,8 @@ int32_t sluice_ctl_counter(const struct sluice_ctl *ctl,
 
 /**
  * What is known of each page that a range touches, without asking the device: a byte of
- * `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED` and `SLUICE_CTL_PINNED` for each page into `out`.
+ * `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED`, `SLUICE_CTL_PINNED` and `SLUICE_CTL_IN_HOST` for each
+ * page into `out`.
  */
 int32_t sluice_ctl_residency(const struct sluice_ctl *ctl,
                              const void *start,

@@ -65,6 +65,8 @@ pub const SLUICE_CTL_CACHED: u8 = 1;
 pub const SLUICE_CTL_MAPPED: u8 = 2;
 /// The page is pinned.
 pub const SLUICE_CTL_PINNED: u8 = 4;
+/// The page has moved to host memory (`host.migration.policy`).
+pub const SLUICE_CTL_IN_HOST: u8 = 8;
 
 /// The device of this program, or of the guest that it runs in.
 pub struct Ctl(Handle);
@@ -349,7 +351,8 @@ pub unsafe extern "C" fn sluice_ctl_counter(
 }
 
 /// What is known of each page that a range touches, without asking the device: a byte of
-/// `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED` and `SLUICE_CTL_PINNED` for each page into `out`.
+/// `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED`, `SLUICE_CTL_PINNED` and `SLUICE_CTL_IN_HOST` for each
+/// page into `out`.
 ///
 /// # Safety
 /// The device is open, and `out` has room for every page that the range touches.

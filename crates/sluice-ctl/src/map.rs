@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, object};
 use crate::range::{Span, parse_span};
 use clap::Args;
 use serde_json::{Value, json};
-use sluice_abi::{CACHED, MAPPED, PINNED};
+use sluice_abi::{CACHED, IN_HOST, MAPPED, PINNED};
 use sluice_control::{Connection, View};
 use std::fmt::Write;
 
@@ -84,7 +84,12 @@ fn runs(view: &View, first: u64, end: u64) -> Vec<Run> {
 }
 
 fn names(bits: u8) -> Vec<&'static str> {
-    let all = [(CACHED, "cached"), (MAPPED, "mapped"), (PINNED, "pinned")];
+    let all = [
+        (CACHED, "cached"),
+        (MAPPED, "mapped"),
+        (PINNED, "pinned"),
+        (IN_HOST, "in host memory"),
+    ];
     let set = all.into_iter().filter(|(bit, _)| bits & bit != 0);
     set.map(|(_, name)| name).collect()
 }

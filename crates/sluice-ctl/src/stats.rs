@@ -52,7 +52,12 @@ impl Snapshot {
         use Counter::*;
         let mut lines = Rows::default();
         let traps = self.get(Misses) + self.get(SoftTraps);
-        lines.counts(self, "traps", Traps, &[Misses, SoftTraps, Spurious]);
+        lines.counts(
+            self,
+            "traps",
+            Traps,
+            &[Misses, SoftTraps, Spurious, HostHits],
+        );
         lines.ratio("hit ratio of traps", self.get(SoftTraps), traps);
         for (name, latency) in [
             ("modelled miss, us", self.modelled),
@@ -82,6 +87,8 @@ impl Snapshot {
         if let Some(amplification) = share(self.get(FlashPrograms), self.get(HostPrograms)) {
             lines.put("write amplification", format!("{amplification:.3}"), "");
         }
+        let moved = [Demotions, DirtyDemotions, NoRoom];
+        lines.counts(self, "promotions", Promotions, &moved);
         let commands = [
             CommandsRefused,
             CommandPrefetches,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_abi::{
     command_counters, commanded_counters, host_counters, late_counters, memory_counters,
-    store_counters, trap_counters,
+    migration_counters, store_counters, trap_counters,
 };
 
 /// The kind of a live run.
@@ -86,6 +86,8 @@ pub struct LiveRun {
     pub memory: Memory,
     /// Where the heap's evicted pages were (`--store`).
     pub store: StoreFigures,
+    /// Pages that moved to host memory and back (`host.migration.policy`).
+    pub migration: LiveMigration,
     /// What the host did for the program.
     pub host: HostFigures,
     /// From the start of the program to its end, s.
@@ -215,6 +217,12 @@ pub struct StoreFigures {
     #[serde(flatten)]
     pub counts: StoreCounts,
 }
+
+migration_counters! { [counts] {
+    /// Pages that moved to host memory and back.
+    LiveMigration
+} }
+migration_counters! { [of_process] LiveMigration; }
 
 host_counters! { [counts] {
     /// What the host did for the program.

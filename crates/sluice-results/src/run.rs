@@ -1,7 +1,7 @@
 //! What is known of a live run, and its result.
 
 use crate::hits::not_applied;
-use crate::live::{HostCounts, LateCounts, StoreCounts, StoreFigures};
+use crate::live::{HostCounts, LateCounts, LiveMigration, StoreCounts, StoreFigures};
 use crate::others::Others;
 use crate::process::Process;
 use crate::{
@@ -116,6 +116,7 @@ impl Run<'_> {
                 place: self.store.to_owned(),
                 counts: StoreCounts::of(get),
             },
+            migration: LiveMigration::of(get),
             host: HostFigures {
                 counts: HostCounts::of(get),
                 programs_outside: self.programs_outside(),

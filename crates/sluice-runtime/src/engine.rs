@@ -12,8 +12,10 @@ use crate::heap;
 use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
+use crate::migration::Migration;
 use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Trap};
+use crate::settings::MigrationPolicy;
 use crate::shared::{self, SharedBacking};
 use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::stats::Identity;
@@ -141,6 +143,9 @@ impl Engine {
         if session.watch > 0 {
             host.watched = Some(Watched::new(session.watch));
         }
+        let moves = Migration::of(&session.settings.params, pages);
+        let (migration, near) = moves.unzip();
+        host.near = near;
         let block = AtomicPtr::new(core::ptr::from_ref(made.live.block()).cast_mut());
         Ok(Box::leak(Box::new(Engine {
             block,
@@ -157,6 +162,7 @@ impl Engine {
                 waiting: 0,
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),
+                migration,
             }),
             said: Said::default(),
             events,
@@ -272,6 +278,9 @@ impl Engine {
         if state & (MAPPED | PENDING) == MAPPED || state & OFF_DEVICE != 0 {
             return core.map_again(lpn, addr);
         }
+        if core.host.is_near(lpn) {
+            return core.host_hit(lpn, addr);
+        }
         let access = Access {
             addr,
             lpn,
@@ -285,6 +294,7 @@ impl Engine {
             on_long_delay: self.session.settings.params.on_long_delay,
             profiled: core.profile.is_some().then(thread),
         };
+        core.migrate_beside(access.now, lpn);
         core.request(&access)
     }
 
@@ -411,6 +421,11 @@ impl Engine {
     pub(crate) fn set_block(&self, block: &StatsBlock) {
         let block = core::ptr::from_ref(block).cast_mut();
         self.block.store(block, Release);
+    }
+
+    /// Whether pages may move to host memory.
+    pub(crate) fn moves_pages(&self) -> bool {
+        self.session.settings.params.migration_policy != MigrationPolicy::None
     }
 
     /// Adds to a counter from outside the fault path.

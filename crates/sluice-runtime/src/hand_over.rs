@@ -8,7 +8,7 @@ use crate::store::copy_page;
 use core::ops::Range;
 use sluice_abi::Counter;
 use sluice_region::{PAGE, hand_over_view, raw_mprotect, write_page};
-use sluice_units::{Lpn, Ps};
+use sluice_units::Ps;
 
 impl Core {
     /// Gives a page back to the kernel, which tells the program what is wrong with it.
@@ -59,7 +59,7 @@ impl Core {
             if let Some(file) = self.host.file() {
                 file.unmapped(lpn);
             }
-            self.device.discard(now, Lpn::of(lpn));
+            self.discard(now, lpn);
             self.show(lpn);
         }
         self.host.put_view(pages.clone(), prot);

@@ -185,7 +185,7 @@ enum Brought {
 
 fn bring(now: Ps, lpn: u64, device: &mut Device, host: &mut Host) -> Brought {
     let page = Lpn::of(lpn);
-    if device.is_cached(page) || host.state[lpn as usize] & OFF_DEVICE != 0 {
+    if device.is_cached(page) || host.is_near(lpn) || host.state[lpn as usize] & OFF_DEVICE != 0 {
         return Brought::No;
     }
     if device.can_fill_at(now) > now {

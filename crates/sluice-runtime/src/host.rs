@@ -1,10 +1,13 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
 mod coming;
+mod effects;
 mod leaving;
+mod near;
 mod obstacle;
 mod stored;
 
+pub use near::Near;
 pub use obstacle::Obstacle;
 
 use crate::allowance::Allowance;
@@ -19,10 +22,8 @@ use crate::stats::Residency;
 use crate::watch::Watched;
 use core::ops::Range;
 use sluice_abi::{Change, Counter};
-use sluice_model::Effects;
 use sluice_region::{Fill, PAGE, Pagemap, ThreadCount, Uffd};
 use sluice_units::Bits;
-use sluice_units::Lpn;
 
 /// The page has page-table entries: loads and stores run at full speed.
 pub const MAPPED: u8 = 1;
@@ -98,6 +99,8 @@ pub struct Host {
     aside_ns: u64,
     /// Has every use of some pages trap.
     pub watched: Option<Watched>,
+    /// Which pages are in host memory, if any may be.
+    pub near: Option<Near>,
     /// Pages mapped although the model has evicted them.
     orphans: Box<[u64]>,
     orphan_count: usize,
@@ -145,6 +148,7 @@ impl Host {
             aside_time: Allowance::new(ASIDES_ONE_IN),
             aside_ns: 0,
             watched: None,
+            near: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
             pinned: 0,
@@ -225,7 +229,7 @@ impl Host {
         let is_there = is_first && self.is_at_hand(lpn) && self.put(lpn, addr, false).is_ok();
         if is_there {
             self.state[lpn as usize] |= MAPPED;
-            self.mapped += 1;
+            self.count_mapped(lpn, 1);
         }
         is_there
     }
@@ -302,10 +306,22 @@ impl Host {
     /// Marks a page as mapped once its wait is over.
     pub fn arrived(&mut self, lpn: u64) {
         let state = &mut self.state[lpn as usize];
-        self.mapped += u64::from(*state & MAPPED == 0);
+        let is_new = *state & MAPPED == 0;
         *state = (*state | MAPPED) & !PENDING;
-        if *state & ORPHAN != 0 && !self.keep_orphan(lpn) {
+        if is_new {
+            self.count_mapped(lpn, 1);
+        }
+        let state = self.state[lpn as usize];
+        if state & ORPHAN != 0 && !self.keep_orphan(lpn) {
             self.pinned += 1;
+        }
+    }
+
+    /// A page was mapped, or is no longer.
+    fn count_mapped(&mut self, lpn: u64, change: i64) {
+        self.mapped = self.mapped.wrapping_add_signed(change);
+        if let Some(near) = &mut self.near {
+            near.count_mapped(lpn, change);
         }
     }
 
@@ -350,9 +366,10 @@ impl Host {
             return (None, None);
         };
         let from_ns = now_ns();
-        let state = &self.state;
+        let (state, near) = (&self.state, self.near.as_ref());
         let (verdict, taken) = sampler.turn(at_ns, self.top, |lpn| {
-            state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED
+            let is_there = state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED;
+            is_there && near.is_none_or(|near| !near.has(lpn))
         });
         if let Some(lpn) = taken
             && self.set_aside(lpn)
@@ -372,7 +389,7 @@ impl Host {
         let may_leave = |lpn| !progress.holds(lpn);
         let lpn = self.watched.as_mut()?.next(may_leave)?;
         let is_there = |state: u8| state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE) == MAPPED;
-        if !is_there(self.state[lpn as usize]) {
+        if !is_there(self.state[lpn as usize]) || self.is_near(lpn) {
             return None;
         }
         let written = self.take_away(lpn);
@@ -398,8 +415,10 @@ impl Host {
 
     /// The page is no longer the device's business, or empty: only these flags stay.
     pub fn reset(&mut self, lpn: u64, keep: u8, add: u8) {
+        if self.state[lpn as usize] & MAPPED != 0 {
+            self.count_mapped(lpn, -1);
+        }
         let state = &mut self.state[lpn as usize];
-        self.mapped -= u64::from(*state & MAPPED != 0);
         if *state & SAMPLED != 0
             && let Some(sampler) = &mut self.sampler
         {
@@ -460,39 +479,6 @@ impl Host {
         block.set(Counter::Pinned, self.pinned);
         block.set(Counter::PinnedErrno, self.pinned_errno as u64);
         self.copy_store_counters(block);
-    }
-}
-
-impl Effects for Host {
-    const MAPS: bool = true;
-
-    fn cached(&mut self, lpn: Lpn) {
-        self.top = self.top.max(u64::from(lpn) + 1);
-        self.used.mark(lpn.index());
-        self.residency.set(lpn.into(), sluice_abi::CACHED);
-        self.send_for(lpn.into());
-    }
-
-    fn unmap(&mut self, lpn: Lpn) -> bool {
-        let lpn = u64::from(lpn);
-        // The model knows already whether a page that it had put aside was written.
-        let is_aside = self.state[lpn as usize] & (MAPPED | SAMPLED) == SAMPLED;
-        let written = self.give_up(lpn);
-        if written || is_aside {
-            self.programmed(lpn);
-        }
-        let is_mapped = self.state[lpn as usize] & MAPPED != 0 && !self.is_leaving(lpn);
-        self.residency
-            .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });
-        written
-    }
-
-    fn set_aside(&mut self, lpn: Lpn) -> bool {
-        self.put_aside_with_others(lpn.into())
-    }
-
-    fn map(&mut self, lpn: Lpn) -> bool {
-        self.will_map(lpn.into())
     }
 }
 

@@ -12,7 +12,6 @@ use crate::turn::give_way;
 use core::ops::Range;
 use sluice_abi::Counter;
 use sluice_region::{PAGE, raw_madvise};
-use sluice_units::Lpn;
 
 /// Pages whose contents are dropped under one hold of the lock.
 const DROPPED_TOGETHER: usize = 256;
@@ -53,9 +52,10 @@ impl Engine {
         let mut dropped = 0;
         for lpn in first..first + pages.min(DROPPED_TOGETHER) as u64 {
             let state = core.host.state[lpn as usize];
-            if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
+            let has_any = state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0;
+            if has_any || core.host.is_near(lpn) {
                 core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
-                core.device.discard(now, Lpn::of(lpn));
+                core.discard(now, lpn);
                 core.show(lpn);
                 dropped += 1;
             }
@@ -141,7 +141,7 @@ impl Engine {
                 if let Some(file) = core.host.file() {
                     file.unmapped(lpn);
                 }
-                core.device.discard(now, Lpn::of(lpn));
+                core.discard(now, lpn);
                 core.host.reset(lpn, PENDING, OFF_DEVICE);
                 core.host.used.mark(lpn as usize);
                 core.show(lpn);

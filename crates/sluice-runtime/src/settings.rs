@@ -3,7 +3,7 @@
 use sluice_model::DeviceConfig;
 use sluice_params::{ConfigError, Kind, Param, RawConfig, choices};
 use sluice_region::NODE_MAX;
-use sluice_units::Ps;
+use sluice_units::{Bytes, Ps};
 
 choices! {
     /// What the CPU of a thread that misses does until its page is there.
@@ -27,6 +27,16 @@ impl OnLongDelay {
     }
 }
 
+choices! {
+    /// How pages of the heap move to host memory, live.
+    pub enum MigrationPolicy {
+        None = "none": "pages stay on the device",
+        Adaptive = "adaptive": "a page moves after host.migration.threshold accesses that trap, \
+                                of which half are forgotten in each host.migration.decay",
+        Tpp = "tpp": "a page moves if it traps twice within host.migration.tpp_window",
+    }
+}
+
 sluice_params::params! {
     /// The host of a live run.
     pub struct LiveParams {
@@ -43,6 +53,39 @@ sluice_params::params! {
                       this gives the CPU away. Live, it takes the place of device.hint_threshold",
             source: "measured: twice 120 us, by which a sleep in a virtual machine may end late; \
                      SkyByte section III-A sets it by what a switch costs, 2 us on its host",
+        }
+        migration_policy: MigrationPolicy {
+            key: "host.migration.policy",
+            default: "none",
+            meaning: "live, how pages of the heap move to host memory. Misses trap, and of the \
+                      cached pages those that --sample-hits takes",
+            source: "SkyByte sections III-C and VI-H",
+        }
+        migration_capacity: Bytes {
+            key: "host.migration.capacity",
+            default: "2GiB",
+            meaning: "live, bytes of host memory for the device's pages. For one that comes in \
+                      leaves one that was not used since it became inactive",
+            source: "SkyByte Table II: 2 GB",
+        }
+        migration_threshold: u32 {
+            key: "host.migration.threshold",
+            kind: Kind::Count { min: 1, max: u16::MAX as u64 },
+            default: "3",
+            meaning: "live, adaptive: traps of a page that make it hot",
+            source: "assumed: SkyByte counts all accesses of a cached page, of which traps are few",
+        }
+        migration_decay: Ps {
+            key: "host.migration.decay",
+            default: "10s",
+            meaning: "live, adaptive: counts are halved once in this time; 0: never",
+            source: "assumed: not stated",
+        }
+        migration_tpp_window: Ps {
+            key: "host.migration.tpp_window",
+            default: "1s",
+            meaning: "live, tpp: a page that traps again within this time moves",
+            source: "assumed: Linux's threshold for hot pages",
         }
         numa_node: Option<u64> {
             key: "cache.numa_node",

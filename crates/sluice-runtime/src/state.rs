@@ -3,6 +3,7 @@
 use crate::hints::Hints;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
+use crate::migration::Migration;
 use crate::profile::Profile;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
@@ -10,7 +11,7 @@ use crate::sample::Sampler;
 use crate::session::Trap;
 use crate::settings::OnLongDelay;
 use crate::stats::Live;
-use sluice_abi::{CACHED, Counter, PINNED};
+use sluice_abi::{CACHED, Counter, IN_HOST, PINNED};
 use sluice_model::{Command, Completion, Device, Done, Hint, Op, Request, ServedBy, Stats};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
@@ -146,6 +147,8 @@ pub struct Core {
     pub(crate) arrived_ns: u64,
     /// What the program has said of its memory.
     pub(crate) hints: Hints,
+    /// Host memory for hot pages, if the settings give any.
+    pub(crate) migration: Option<Migration>,
 }
 
 impl Core {
@@ -254,6 +257,7 @@ impl Core {
     /// Keeps a page of which the program has said so. Says when it is there; `None` if as many of
     /// its set stay as can.
     pub(crate) fn lock_page(&mut self, now: Ps, lpn: u64) -> Option<Ps> {
+        self.send_back(now, lpn);
         let command = Command::Pin(Lpn::of(lpn));
         let pinned = self.device.command(now, command, &mut self.host);
         let counter = match pinned {
@@ -325,7 +329,7 @@ impl Core {
             block.add(Counter::SampledPages, 1);
             block.add(Counter::SampledTouched, u64::from(verdict.touched));
             block.add(Counter::SampledWindowNs, verdict.window_ns);
-            block.add(Counter::SampledMapped, self.host.mapped() + away);
+            block.add(Counter::SampledMapped, self.host.mapped_of_device() + away);
         }
     }
 
@@ -344,7 +348,8 @@ impl Core {
         let mapped = self.host.state[lpn as usize] & (MAPPED | OFF_DEVICE) == MAPPED;
         let bits = bit(self.device.is_cached(Lpn::of(lpn)), CACHED)
             | bit(mapped, sluice_abi::MAPPED)
-            | bit(self.device.is_pinned(Lpn::of(lpn)), PINNED);
+            | bit(self.device.is_pinned(Lpn::of(lpn)), PINNED)
+            | bit(self.host.is_near(lpn), IN_HOST);
         self.host.residency.set(lpn, bits);
     }
 }

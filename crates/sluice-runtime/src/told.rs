@@ -75,6 +75,7 @@ impl Engine {
             // Only what takes pages out of memory needs the runtime's descriptors.
             let (got, room) = match hint {
                 Hint::WillNeed | Hint::PageOut => in_service(lent),
+                Hint::Cold if self.moves_pages() => in_service(lent),
                 Hint::Cold | Hint::Access(_) => calm(lent),
             };
             (left.next, left.room) = (got.next, room);
@@ -219,6 +220,7 @@ impl Engine {
         let (now, mut next, mut cooled) = (self.device_time(began_ns), left.next, 0);
         while next < left.end && now_ns() <= began_ns + HOLD_NS {
             for lpn in few(core, &mut next, left.end, LOOKED_AT).map(Lpn::of) {
+                core.send_back(now, lpn.into());
                 if core.device.is_cached(lpn) {
                     let done = core.device.command(now, Command::Cold(lpn), &mut core.host);
                     cooled += u64::from(done.is_ok_and(|done| done.changed));
@@ -245,6 +247,7 @@ impl Engine {
         let now = self.device_time(now_ns());
         let mut left = [false; TOGETHER as usize];
         for (left, lpn) in left.iter_mut().zip(pages.clone().map(Lpn::of)) {
+            core.send_back(now, lpn.into());
             let is_needed = core.host.state[lpn.index()] & PENDING != 0;
             if !is_needed && core.device.is_cached(lpn) && !core.device.is_pinned(lpn) {
                 let evict = Command::Evict(lpn);

@@ -35,8 +35,13 @@ class CounterValues:
     deactivated: int
     """Pages that the policy let go and that stayed, out of the program's sight; see
     `cache.inactive`."""
+    demotions: int
+    """Pages that moved back to the device, for others or because a hint or a command named
+    them."""
     device_full: int
     """Mappings refused because the device was full."""
+    dirty_demotions: int
+    """Of the demotions, those of pages that had been written."""
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     entry_ns: int
@@ -101,6 +106,9 @@ class CounterValues:
     hit_ns: int
     """Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where that
     cannot be measured."""
+    host_hits: int
+    """Traps on a page in host memory that had been unmapped to see whether it is used
+    (`host.migration.policy`)."""
     host_pages: int
     """Pages that left the device because their protection was changed."""
     host_programs: int
@@ -118,6 +126,8 @@ class CounterValues:
     of memory that it had swapped out, where they delay the program unseen."""
     misses: int
     """Traps on a page that was not in the cache."""
+    no_room: int
+    """Hot pages that stayed on the device, since no page of host memory could leave at once."""
     parts_dram_ps: int
     """In the device's DRAM (`cache.hit_latency`)."""
     parts_flash_gc_ps: int
@@ -166,6 +176,8 @@ class CounterValues:
     `prefetch.sample` is seen, and tells of the others."""
     private_dax: int
     """Private mappings of the DAX file, which stay outside the device."""
+    promotions: int
+    """Pages that moved to host memory."""
     random_quiet: int
     """Accesses that the prefetcher was not shown, because their range is accessed in no order."""
     reactivated: int

@@ -134,6 +134,20 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiveMigration:
+    """Pages that moved to host memory and back."""
+    demotions: int
+    """Pages that moved back to the device, for others or because a hint or a command named
+    them."""
+    dirty_demotions: int
+    """Of the demotions, those of pages that had been written."""
+    no_room: int
+    """Hot pages that stayed on the device, since no page of host memory could leave at once."""
+    promotions: int
+    """Pages that moved to host memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRun:
     """A program, or a guest, on the emulated device (`sluice run`, `sluice vm`). The figures are
     those of the program itself: of the process that was started, and of its last image if it
@@ -179,6 +193,8 @@ class LiveRun:
     """What is set of the run beside the device (`host.on_long_delay` and others), by key."""
     memory: Memory
     """What the program did with device memory."""
+    migration: LiveMigration
+    """Pages that moved to host memory and back (`host.migration.policy`)."""
     not_applied: list[NotApplied]
     """Parameters that hits do not take, because they run at this host's speed."""
     other_processes: OtherProcesses | None
@@ -464,6 +480,9 @@ class SummaryOfUint64:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrapKinds:
     """Traps by kind."""
+    host: int
+    """Traps on a page in host memory that had been unmapped to see whether it is used
+    (`host.migration.policy`)."""
     miss: int
     """Traps on a page that was not in the cache."""
     soft: int

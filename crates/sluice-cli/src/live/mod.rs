@@ -5,6 +5,7 @@ pub mod count;
 pub mod fitness;
 mod kin;
 pub mod metrics;
+mod migration;
 mod numa;
 pub mod persist;
 mod profile;
@@ -143,6 +144,7 @@ impl<'a> Live<'a> {
             return Err(Error::value("`device.persistent`", "yes", why));
         }
         numa::check(&self.settings, &self.place, &self.kinds)?;
+        migration::check(&self.settings, &self.place, &self.kinds)?;
         let library = match self.is_emulated {
             true => {
                 check_host(self.trap)?;

@@ -16,6 +16,7 @@ mod kept;
 mod lossless;
 mod memory;
 mod metrics;
+mod migration;
 mod output;
 mod outside;
 mod parity;

@@ -125,7 +125,10 @@ fn consistent(out: &Outcome) {
     let n = |path| out.number(path);
     assert_eq!(
         n("/traps"),
-        n("/cache/misses") + n("/trap_kinds/soft") + n("/trap_kinds/spurious")
+        n("/cache/misses")
+            + n("/trap_kinds/soft")
+            + n("/trap_kinds/spurious")
+            + n("/trap_kinds/host")
     );
     assert_eq!(n("/latency_ns/modelled/count"), n("/cache/misses"));
     assert_eq!(n("/latency_ns/achieved/count"), n("/cache/misses"));

@@ -7,29 +7,16 @@ use super::pages::{Due, Place, Sizes, Tiers, pace};
 use crate::artifact::Artifact;
 use crate::config;
 use sluice_model::Op;
+use sluice_tiering::Heat;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
-
-/// What the device counts of a page of 4 KiB while it is in the cache. All zero at the start, so
-/// that memory is touched when used.
-#[derive(Clone, Copy, Default)]
-struct Counter {
-    /// Saturates.
-    count: u16,
-    /// In which stretch of decay the count was right.
-    epoch: u16,
-}
 
 pub(super) struct Adaptive {
     pub tiers: Tiers,
-    counters: Vec<Counter>,
+    /// What the device counts of a page of 4 KiB while it is in the cache.
+    heat: Heat,
     buffer: Buffer,
-    threshold: u16,
     interrupt: Ps,
     line: Ps,
-    decay: Ps,
-    /// The present stretch of decay, and when the next begins.
-    epoch: u16,
-    next_epoch: Ps,
 }
 
 impl Adaptive {
@@ -53,17 +40,10 @@ impl Adaptive {
         };
         Adaptive {
             tiers: Tiers::new(bus, &sizes),
-            counters: vec![Counter::default(); bus.device().pages() as usize],
+            heat: Heat::new(bus.device().pages() as usize, given.threshold, given.decay),
             buffer: Buffer::new(given.buffer),
-            threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
             interrupt: given.interrupt,
             line: given.line,
-            decay: given.decay,
-            epoch: 0,
-            next_epoch: match given.decay {
-                Ps::ZERO => Ps::MAX,
-                decay => decay,
-            },
         }
     }
 
@@ -141,28 +121,15 @@ impl Adaptive {
     /// it once it is hot. A page that was not taken has to become hot again: an interrupt for
     /// every access would be too much.
     fn count(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, page: u64) {
-        if now >= self.next_epoch {
-            let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
-            self.epoch = self.epoch.wrapping_add(passed as u16);
-            self.next_epoch += self.decay * passed;
-        }
-        let counter = &mut self.counters[page as usize];
-        let halvings = self.epoch.wrapping_sub(counter.epoch);
-        let count = counter.count.checked_shr(halvings.into()).unwrap_or(0);
-        counter.epoch = self.epoch;
-        counter.count = count.saturating_add(1);
-        if counter.count >= self.threshold {
-            counter.count = 0;
-            if !bus.device().is_pinned(Lpn::of(page)) {
-                self.promote(bus, now, self.tiers.unit(page));
-            }
+        if self.heat.count(now, page) && !bus.device().is_pinned(Lpn::of(page)) {
+            self.promote(bus, now, self.tiers.unit(page));
         }
     }
 
     /// Forgets the counts of pages that have left the device's cache.
     fn forget(&mut self, bus: &mut Bus<impl Artifact>) {
         for page in bus.evicted.iter_mut().flat_map(|pages| pages.drain(..)) {
-            self.counters[page as usize].count = 0;
+            self.heat.forget(page);
         }
     }
 

@@ -1,9 +1,9 @@
-//! Frames of host memory: what is in each, and which one leaves next, by two lists as in Linux.
+//! Frames of host memory: what is in each.
 
 use sluice_units::Ps;
 use std::collections::VecDeque;
 
-/// A frame of host memory. What it is for is the business of [`Lists`] and [`Reclaim`].
+/// A frame of host memory. What it is for is the business of [`Tiers`](super::pages::Tiers).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Frame {
     /// The entry of the page table that it belongs to.
@@ -19,44 +19,17 @@ pub(super) struct Frame {
     pub ready_at: Ps,
 }
 
-/// The active and the inactive list. A page comes in as inactive, becomes active if it was
-/// accessed when its turn comes to leave, and inactive again when there are more active pages
-/// than inactive ones.
-pub(super) struct Lists {
-    /// Oldest first.
-    inactive: VecDeque<u32>,
-    active: VecDeque<u32>,
-}
+/// Their accessed bits, which accesses that leave the processor set. What becomes inactive begins
+/// without.
+pub(super) struct AccessedBits<'a>(pub &'a mut [Frame]);
 
-impl Lists {
-    pub fn new(frames: u32) -> Lists {
-        Lists {
-            inactive: VecDeque::with_capacity(frames as usize),
-            active: VecDeque::with_capacity(frames as usize),
-        }
+impl sluice_tiering::Frames for AccessedBits<'_> {
+    fn take_used(&mut self, frame: u32) -> bool {
+        std::mem::take(&mut self.0[frame as usize].referenced)
     }
 
-    /// A frame that has come in.
-    pub fn add(&mut self, frame: u32) {
-        self.inactive.push_back(frame);
-    }
-
-    /// Takes out the frame that leaves next: an inactive one that was not accessed.
-    pub fn victim(&mut self, frames: &mut [Frame]) -> Option<u32> {
-        // Each round clears an accessed bit, and nobody sets one meanwhile.
-        for _ in 0..=self.inactive.len() + self.active.len() {
-            while self.active.len() > self.inactive.len() {
-                let frame = self.active.pop_front()?;
-                frames[frame as usize].referenced = false;
-                self.add(frame);
-            }
-            let frame = self.inactive.pop_front()?;
-            if !std::mem::take(&mut frames[frame as usize].referenced) {
-                return Some(frame);
-            }
-            self.active.push_back(frame);
-        }
-        None
+    fn becomes_inactive(&mut self, frame: u32) {
+        self.0[frame as usize].referenced = false;
     }
 }
 

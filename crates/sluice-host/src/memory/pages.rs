@@ -2,12 +2,13 @@
 //! memory does.
 
 use super::bus::Bus;
-use super::frames::{Frame, Lists, Reclaim};
+use super::frames::{Frame, Reclaim};
 use super::sets::Sets;
 use super::versions::LINES;
 use super::{Answer, Moved};
 use crate::artifact::Artifact;
 use sluice_events::Wheel;
+use sluice_tiering::Ages;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 use std::ops::Range;
 
@@ -64,7 +65,7 @@ pub(super) struct Tiers {
     remote_latency: Ps,
     /// Pages of an entry.
     pub span: u32,
-    pub lists: Lists,
+    pub ages: Ages,
     pub reclaim: Reclaim,
     pub events: Wheel<Due>,
 }
@@ -100,7 +101,7 @@ impl Tiers {
             home,
             remote_latency: sizes.remote_latency,
             span: sizes.span,
-            lists: Lists::new(frames),
+            ages: Ages::new(frames),
             reclaim: Reclaim::new(spare, sizes.line),
             events: Wheel::with_capacity(256),
         }
@@ -219,7 +220,7 @@ impl Tiers {
     fn comes_in(&mut self, frame: u32) {
         match &mut self.sets {
             Some(sets) => sets.comes_in(frame),
-            None => self.lists.add(frame),
+            None => self.ages.add(frame),
         }
     }
 

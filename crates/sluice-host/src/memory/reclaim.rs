@@ -1,7 +1,7 @@
 //! How pages go back to the device: by a copy in the background.
 
 use super::bus::Bus;
-use super::frames::Frame;
+use super::frames::{AccessedBits, Frame};
 use super::pages::{Due, Place, Tiers, pace};
 use super::versions::LINES;
 use crate::artifact::Artifact;
@@ -22,7 +22,10 @@ impl Tiers {
         let enough = spare + BATCH.min(spare) - 1;
         let mut shootdown = true;
         while self.frames_to_come() < enough {
-            let Some(frame) = self.lists.victim(&mut self.frames) else {
+            let Some(frame) = self
+                .ages
+                .victim(u64::MAX, &mut AccessedBits(&mut self.frames))
+            else {
                 return;
             };
             if self.frames[frame as usize].dirty && bus.artifact.copies_pages_back() {
@@ -116,7 +119,7 @@ impl Tiers {
             if std::mem::take(&mut it.rewritten) {
                 // The copy is not what the page is now. One that is written is not cold: it stays,
                 // and its accessed bit makes it active at the next look.
-                self.lists.add(frame);
+                self.ages.add(frame);
             } else {
                 for (page, frame_page) in pages.zip(self.frame_page(frame)..) {
                     bus.demote(now, page, frame_page);

@@ -7,14 +7,14 @@ use super::{Answer, Moved};
 use crate::artifact::Artifact;
 use crate::config::{self, Sampling};
 use sluice_model::Op;
+use sluice_tiering::Refault;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 use std::collections::VecDeque;
 
 /// What sampling knows of a page. All zero at the start.
 #[derive(Clone, Copy, Default)]
 struct Sampled {
-    /// When it faulted last, plus one picosecond.
-    fault: u64,
+    fault: Refault,
     touched: bool,
     marked: bool,
     /// Since which turn it is active; 0: it is not.
@@ -209,8 +209,7 @@ impl Tpp {
             return Ps::ZERO;
         }
         bus.stats.migration.samples += 1;
-        let last = std::mem::replace(&mut it.fault, now.0 + 1);
-        let again = last != 0 && now - Ps(last - 1) <= self.given.window;
+        let again = it.fault.again(now, self.given.window);
         if again && self.tiers.place(page as u32) == Place::Device {
             self.promote(bus, clock, now + self.given.fault, page);
         }

@@ -208,6 +208,7 @@ impl Job {
             let outcome = core.block(now, op, lpn);
             return self.block_step(engine, outcome, now_ns);
         }
+        core.send_back(now, lpn);
         let step = match self.operation {
             Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
             Operation::Unpin if !core.device.is_pinned(Lpn::of(lpn)) => return Step::Already,

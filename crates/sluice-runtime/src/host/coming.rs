@@ -19,7 +19,11 @@ impl Host {
             Backing::Shared(_) => true,
         };
         let is_open = !self.closed.has(lpn as usize);
-        let is_free = state & BUSY == 0 && has_contents && is_open && self.coming.len() < MAX;
+        let is_free = state & BUSY == 0
+            && !self.is_near(lpn)
+            && has_contents
+            && is_open
+            && self.coming.len() < MAX;
         if is_free {
             self.coming.push(lpn);
         }

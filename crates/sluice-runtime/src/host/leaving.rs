@@ -45,7 +45,7 @@ impl Host {
                 return;
             }
         };
-        self.mapped -= 1;
+        self.count_mapped(lpn, -1);
     }
 
     /// Gives up a page that leaves the cache, unless it is needed for a moment longer. True when it

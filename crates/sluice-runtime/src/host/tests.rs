@@ -1,7 +1,9 @@
 use super::*;
 use crate::stats::{Identity, Live};
 use crate::store::Stash;
+use sluice_model::Effects;
 use sluice_region::{Mapping, UffdKind};
+use sluice_units::Lpn;
 
 const PAGES: u64 = 200;
 

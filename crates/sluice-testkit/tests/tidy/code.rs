@@ -12,6 +12,7 @@ const PURE: &[&str] = &[
     "sluice-units",
     "sluice-params",
     "sluice-lists",
+    "sluice-tiering",
     "sluice-events",
     "sluice-stats",
     "sluice-cxl",

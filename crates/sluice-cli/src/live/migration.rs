@@ -1,0 +1,19 @@
+//! Whether pages can move to host memory.
+
+use crate::error::Error;
+use sluice_runtime::{Kinds, LiveSettings, MigrationPolicy, OnDevice};
+
+/// Refuses a policy where pages have to stay on the device.
+pub fn check(settings: &LiveSettings, place: &OnDevice, kinds: &Kinds) -> Result<(), Error> {
+    let policy = settings.params.migration_policy;
+    if policy == MigrationPolicy::None {
+        return Ok(());
+    }
+    let why = match place {
+        OnDevice::Dax(_) => "pages of a device file stay on the device, and those of a guest",
+        OnDevice::Heap if kinds.shared => "pages of shared memory stay on the device",
+        OnDevice::Heap => return Ok(()),
+    };
+    let why = format!("{why}; expected none, or private memory alone (`sluice run --place heap`)");
+    Err(Error::value("`host.migration.policy`", policy.name(), &why))
+}

@@ -1,0 +1,92 @@
+//! Accesses of a page, counted and forgotten in time: SkyByte's promotion (section III-C).
+
+use sluice_units::Ps;
+
+/// What is counted of a page. All zero at the start, so that memory is touched when used.
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    /// Saturates.
+    count: u16,
+    /// In which stretch of decay the count was right.
+    epoch: u16,
+}
+
+/// A count for each page, halved once in a stretch of time, and the threshold that makes it hot.
+pub struct Heat {
+    counters: Vec<Counter>,
+    threshold: u16,
+    decay: Ps,
+    /// The present stretch of decay, and when the next begins.
+    epoch: u16,
+    next_epoch: Ps,
+}
+
+impl Heat {
+    /// So many cold pages. A decay of zero forgets nothing.
+    ///
+    /// # Panics
+    /// If the threshold is more than a counter counts.
+    pub fn new(pages: usize, threshold: u32, decay: Ps) -> Heat {
+        Heat {
+            counters: vec![Counter::default(); pages],
+            threshold: u16::try_from(threshold).expect("a threshold below 65536"),
+            decay,
+            epoch: 0,
+            next_epoch: match decay {
+                Ps::ZERO => Ps::MAX,
+                decay => decay,
+            },
+        }
+    }
+
+    /// Counts an access. Says whether it makes the page hot, which then has to become hot anew.
+    pub fn count(&mut self, now: Ps, page: u64) -> bool {
+        if now >= self.next_epoch {
+            let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
+            self.epoch = self.epoch.wrapping_add(passed as u16);
+            self.next_epoch += self.decay * passed;
+        }
+        let counter = &mut self.counters[page as usize];
+        let halvings = self.epoch.wrapping_sub(counter.epoch);
+        let count = counter.count.checked_shr(halvings.into()).unwrap_or(0);
+        counter.epoch = self.epoch;
+        counter.count = count.saturating_add(1);
+        let is_hot = counter.count >= self.threshold;
+        if is_hot {
+            counter.count = 0;
+        }
+        is_hot
+    }
+
+    /// Forgets what was counted of a page.
+    pub fn forget(&mut self, page: u64) {
+        self.counters[page as usize].count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_makes_a_page_hot_and_it_begins_anew() {
+        let mut heat = Heat::new(2, 3, Ps::ZERO);
+        let counts: Vec<_> = (0..6).map(|n| heat.count(Ps(n), 1)).collect();
+        assert_eq!(counts, [false, false, true, false, false, true]);
+        assert!(!heat.count(Ps(9), 0), "a page of its own");
+        heat.count(Ps(9), 0);
+        heat.forget(0);
+        assert!(!heat.count(Ps(9), 0));
+    }
+
+    /// Four accesses are two after one stretch, and one after another.
+    #[test]
+    fn counts_are_halved_once_in_a_stretch() {
+        for (later, most) in [(99, 4), (100, 2), (299, 1), (300, 0)] {
+            let mut heat = Heat::new(1, 5, Ps(100));
+            (0..4).for_each(|_| assert!(!heat.count(Ps(0), 0)));
+            let more = (1..=5).find(|_| heat.count(Ps(later), 0));
+            assert_eq!(more, Some(5 - most), "after {later} ps");
+        }
+    }
+}
