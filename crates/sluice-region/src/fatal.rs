@@ -37,12 +37,16 @@ pub fn set_own_descriptors(asked: fn() -> bool) {
 /// Writes one line to the program's standard error, without an allocation.
 pub fn say(what: Arguments<'_>) {
     let line = line(what);
-    let fd = match has_own_descriptors() {
-        true => programs_errors().unwrap_or(2),
-        false => 2,
+    let of_program = match has_own_descriptors() {
+        true => programs_errors(),
+        false => None,
     };
+    let fd = of_program.unwrap_or(2);
     // SAFETY: a live buffer.
     let _ = unsafe { sys!(libc::SYS_write, fd, line.bytes.as_ptr(), line.len) };
+    if let Some(fd) = of_program {
+        close(fd);
+    }
 }
 
 /// One line, with the message's own line ends as blanks.
@@ -84,14 +88,43 @@ fn has_own_descriptors() -> bool {
     asked()
 }
 
-/// The program's standard error, opened again by a thread that does not share its descriptors.
-///
-/// The kernel shows those of the process's first thread there. Nothing waits for a reader.
+/// The program's standard error, for a thread that does not share its descriptors.
 fn programs_errors() -> Option<usize> {
+    same_file().or_else(open_again)
+}
+
+/// The same open file, if it is a regular one: what is written next, by whoever else has it, must
+/// follow the line and not overwrite it.
+fn same_file() -> Option<usize> {
+    // SAFETY: no pointers.
+    let process = unsafe { sys!(libc::SYS_pidfd_open, sys!(libc::SYS_getpid).ok()?, 0) }.ok()?;
+    // SAFETY: no pointers.
+    let fd = unsafe { sys!(libc::SYS_pidfd_getfd, process, 2, 0) }.ok();
+    close(process);
+    // SAFETY: plain data, for which zeros are valid.
+    let mut found: libc::stat = unsafe { core::mem::zeroed() };
+    let (fd, place) = (fd?, &raw mut found);
+    // SAFETY: a live place for the answer.
+    let is_known = unsafe { sys!(libc::SYS_fstat, fd, place) }.is_ok();
+    if is_known && found.st_mode & libc::S_IFMT == libc::S_IFREG {
+        return Some(fd);
+    }
+    close(fd);
+    None
+}
+
+/// Opened again, so that nothing waits for a reader. The kernel shows the descriptors of the
+/// process's first thread there.
+fn open_again() -> Option<usize> {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOCTTY;
     let path = c"/proc/self/fd/2";
     // SAFETY: a static, terminated path.
     unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) }.ok()
+}
+
+fn close(fd: usize) {
+    // SAFETY: a descriptor of this thread's own.
+    let _ = unsafe { sys!(libc::SYS_close, fd) };
 }
 
 /// An error of the system's in words, told without a lock or an allocation of the C library's: the

@@ -235,7 +235,9 @@ mod tests {
         fn promote(&mut self, lpn: u64, others: u64) {
             self.touch(lpn, true);
             rig::store(self.0, lpn, 100 + lpn);
-            (others..others + 5).for_each(|other| drop(self.touch(other, false)));
+            for other in others..others + 5 {
+                self.touch(other, false);
+            }
             self.touch(lpn, false);
             self.touch(others + 5, false);
             assert!(self.0.core().host.is_near(lpn), "page {lpn}");
@@ -258,7 +260,9 @@ mod tests {
         steps.promote(0, 10);
         assert!(!steps.0.core().device.is_cached(Lpn(0)));
         assert_eq!(count(steps.0, Counter::Promotions), 1);
-        (100..140).for_each(|other| drop(steps.touch(other, false)));
+        for other in 100..140 {
+            steps.touch(other, false);
+        }
         assert!(!steps.touch(0, false), "it is mapped");
         assert_eq!(rig::load(steps.0, 0), 200);
         let core = steps.0.core();
@@ -349,8 +353,12 @@ mod tests {
     fn carry_out(steps: &mut Steps, what: Do, lpn: u64, count: u64) -> bool {
         let (at, len) = (rig::page(steps.0, lpn), count as usize * PAGE);
         match what {
-            Do::Load | Do::Store => drop(steps.touch(lpn, matches!(what, Do::Store))),
-            Do::Discard => drop(steps.0.discard(at, len)),
+            Do::Load | Do::Store => {
+                steps.touch(lpn, matches!(what, Do::Store));
+            }
+            Do::Discard => {
+                steps.0.discard(at, len);
+            }
             Do::PageOut => assert!(steps.0.hint(Hint::PageOut, at, len)),
             Do::Cold => assert!(steps.0.hint(Hint::Cold, at, len)),
             Do::WillNeed => assert!(steps.0.hint(Hint::WillNeed, at, len)),
@@ -361,7 +369,9 @@ mod tests {
                 unsafe { sluice_region::raw_mprotect(at, len, prot) }.expect("its own memory");
                 steps.0.opened(at, len);
             }
-            Do::Aside => drop(steps.0.core().host.set_aside(lpn)),
+            Do::Aside => {
+                steps.0.core().host.set_aside(lpn);
+            }
         }
         matches!(what, Do::Discard)
     }

@@ -206,6 +206,26 @@ fn a_limit_of_file_sizes_ends_the_program_in_the_same_way() {
     }
 }
 
+/// What the command prints after it stands in the same file, and follows.
+#[test]
+fn the_reason_stays_in_a_log() {
+    let script = format!("ulimit -f 2000; exec {} once 32", path(helper!("stored.c")));
+    for trap in TRAPS {
+        let folder = folder_on_disk();
+        let log = folder.path().join("log");
+        let run = stored(trap, folder.path()).cache("1MiB");
+        let run = run.prepare(["sh", "-c", &script]);
+        let mut logged = Command::new("sh");
+        logged.args(["-c", "\"$@\" > \"$0\" 2>&1"]).arg(&log);
+        logged.arg(run.get_program()).args(run.get_args());
+        finish(&mut logged);
+        let text = std::fs::read_to_string(&log).expect("the log");
+        let told = text.find("cannot write page").unwrap_or(usize::MAX);
+        let figures = text.find("{\"cache\"").unwrap_or(0);
+        assert!(told < figures, "{trap}: {text}");
+    }
+}
+
 #[test]
 fn what_cannot_be_a_store_is_refused_before_anything_starts() {
     let refused = |args: &[&str], words: &[&str]| {
