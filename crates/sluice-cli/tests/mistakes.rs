@@ -199,6 +199,10 @@ const MISTAKES: &[(&str, &str)] = &[
          device; expected none, or private memory alone (`sluice run --place heap`)",
     ),
     (
+        "run --set host.migration.policy=tpp --set host.migration.capacity=1KiB -- ls",
+        "bad value for `host.migration.capacity`: \"1KiB\"; expected a page (4KiB) or more",
+    ),
+    (
         "run --set host.migration.policy=astriflash -- ls",
         "bad value for `host.migration.policy`: \"astriflash\"; expected one of none, adaptive, \
          tpp",
