@@ -35,9 +35,9 @@ test-rust: build
 	@cargo test $(CARGO_FLAGS) --no-fail-fast
 
 # What computes, and what reads and writes files.
-CHECKED := sluice-units sluice-lists sluice-tiering sluice-events sluice-stats sluice-abi sluice-model sluice-cxl \
-	sluice-host sluice-net sluice-driver sluice-config sluice-trace sluice-streams sluice-kernels \
-	sluice-replay sluice-workload sluice-simulation sluice-results
+CHECKED := sluice-units sluice-lists sluice-tiering sluice-events sluice-stats sluice-abi \
+	sluice-model sluice-cxl sluice-host sluice-net sluice-driver sluice-config sluice-trace \
+	sluice-streams sluice-kernels sluice-replay sluice-workload sluice-simulation sluice-results
 
 .PHONY: test-checked
 test-checked: system ## The tests of what computes, where an overflow or a broken assertion fails

@@ -86,9 +86,14 @@ BESIDE = {"Counted", "Disk", "HitTimes", "NotApplied"}
 # And those that make a module together.
 TOGETHER = dict.fromkeys(
     ("AllocationSite", "CallFrame", "MissProfile", "ProfiledMisses", "ThreadMisses"), "profile")
+TOGETHER |= dict.fromkeys(
+    ("Hints", *(f"{kind}Hints" for kind in (
+        "Cold", "Dontneed", "Free", "Ignored", "Mlock", "Munlock", "Normal", "Pageout", "Random",
+        "Sequential", "Willneed"))), "hints")
 # What modules are about that have no schema of their own.
 ABOUT = {
     SHARED: "Parts of several kinds of results, and of one that is full.",
+    "hints": "What hints of the program did.",
     "profile": "Which allocations and which threads the misses of a run belong to.",
 }
 

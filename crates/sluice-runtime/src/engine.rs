@@ -64,6 +64,16 @@ pub(crate) fn kind(trap: Trap) -> UffdKind {
     }
 }
 
+/// Has hits trap, as far as the session asks for it.
+fn show_hits(host: &mut Host, session: &Session) {
+    if session.sample_ns > 0 {
+        host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
+    }
+    if session.watch > 0 {
+        host.watched = Some(Watched::new(session.watch));
+    }
+}
+
 impl Engine {
     /// Builds device and memory. Faults are not answered until a handler is there.
     ///
@@ -137,12 +147,7 @@ impl Engine {
         host.desk = StoreDesk::of(&session)?;
         host.threads.set_own(session.first_threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
-        if session.sample_ns > 0 {
-            host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
-        }
-        if session.watch > 0 {
-            host.watched = Some(Watched::new(session.watch));
-        }
+        show_hits(&mut host, &session);
         let moves = Migration::of(&session.settings.params, pages);
         let (migration, near) = moves.unzip();
         host.near = near;

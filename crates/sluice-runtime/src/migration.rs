@@ -74,8 +74,8 @@ impl Migration {
         Some((migration, Near::new(pages as usize)))
     }
 
-    /// Notes an access of a page on the device that trapped. A page that it makes hot waits to move.
-    /// False if too many do.
+    /// Notes an access of a page on the device that trapped. A page that it makes hot waits to
+    /// move. False if too many do.
     pub fn saw(&mut self, now: Ps, lpn: u64) -> bool {
         let has_room = self.wanted.len() < WANTED_MAX;
         let is_hot = self.hot.saw(now, lpn);
