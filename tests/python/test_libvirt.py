@@ -20,6 +20,9 @@ for word in "$@"; do
     *sluice-*,mem-path=*) path=${word#*mem-path=}; stat -c %s "${path%%,*}" ;;
     esac
 done
+# The files of this image of the process, which is the last so far.
+for last in "$SLUICE_SESSION/proc-$$"-*.stats; do :; done
+[ -z "$SLUICE_SESSION" ] || echo "${last%.stats}"
 """
 
 
@@ -106,10 +109,12 @@ def test_its_qemu_is_under_sluice_if_the_domain_names_the_device(tmp_path: Path)
         assert memory.stat().st_size == 1 << 30
         # Each file is there, as long as QEMU expects it to be.
         shared = "memory-backend-file,share=on,id=sluice-"
-        assert [word.startswith(shared) for word in words[4:]] == [
+        assert [word.startswith(shared) for word in words[4:14]] == [
             False, True, False, False, False] * 2
         assert ",size=128K" in words[5] and words[6] == str(128 << 10)
         assert words[10].endswith(f",size={words[11]},readonly=on")
+        own = f"mem-path={words[14]}"
+        assert f"{own}.guest-ring," in words[5] and f"{own}.stats," in words[10]
         assert words[8].startswith("ivshmem-plain,memdev=sluice-ring")
         assert words[13].startswith("ivshmem-plain,memdev=sluice-view")
         results = list(device.iterdir())
