@@ -9,7 +9,8 @@ use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::copy_nonoverlapping;
 use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
-use sluice_region::PAGE;
+use sluice_region::{PAGE, raw_madvise};
+use sluice_runtime::Engine;
 
 /// As much is moved at once. Larger than any datagram that the kernel takes by default.
 const MOST: usize = 1 << 20;
@@ -51,7 +52,29 @@ fn is_on_device(buffer: *const c_void, bytes: size_t) -> bool {
     let Some(engine) = signal_engine().filter(|_| bytes > 0) else {
         return false;
     };
-    engine.serves_any(buffer as usize, bytes)
+    let start = buffer as usize;
+    engine
+        .next_served(start, start.saturating_add(bytes))
+        .is_some()
+}
+
+/// How many of the bytes at an address the program may access itself, and may be asked to.
+fn accessible(engine: &Engine, at: usize, bytes: usize, way: Way) -> usize {
+    let (mut next, end) = (at, at.saturating_add(bytes));
+    let advice = match way {
+        Way::In => libc::MADV_POPULATE_WRITE,
+        Way::Out => libc::MADV_POPULATE_READ,
+    };
+    while let Some(page) = engine.next_unserved(next, end, way == Way::In) {
+        // What the device does not serve is the kernel's. It brings the page in, as for its own
+        // access, or says that it may not.
+        // SAFETY: as the call would do with the program's own buffer.
+        if unsafe { raw_madvise(page, PAGE, advice) }.is_err() {
+            return page.max(at) - at;
+        }
+        next = page + PAGE;
+    }
+    bytes
 }
 
 /// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is
@@ -69,7 +92,8 @@ pub fn whole(
         iov_base: buffer.cast_mut(),
         iov_len: bytes,
     };
-    moved(&[part], way, goes_on, call)
+    let plain = || call(buffer, bytes, 0);
+    moved(&[part], way, goes_on, plain, &call)
 }
 
 /// Makes a call for a vector; see [`whole`]. `plain` makes it where nothing is on the device.
@@ -90,7 +114,7 @@ pub fn vector(
             .iter()
             .any(|part| is_on_device(part.iov_base, part.iov_len));
     match is_on_device {
-        true => moved(parts, way, goes_on, call),
+        true => moved(parts, way, goes_on, plain, call),
         false => plain(),
     }
 }
@@ -136,10 +160,13 @@ pub fn message(
     )
 }
 
+/// The program's own thread copies, so only what it may access is moved. `plain` is the call as it
+/// was made: of a buffer of which nothing may be accessed the kernel says so.
 fn moved(
     parts: &[iovec],
     way: Way,
     goes_on: impl Fn() -> bool,
+    plain: impl Fn() -> ssize_t,
     call: impl Fn(*const c_void, size_t, size_t) -> ssize_t,
 ) -> ssize_t {
     let total = parts
@@ -151,7 +178,11 @@ fn moved(
     };
     let mut done = 0;
     loop {
-        let bytes = (total - done).min(MOST);
+        let wanted = (total - done).min(MOST);
+        let bytes = reach(parts, done, wanted, way);
+        if bytes == 0 && wanted > 0 {
+            return if done > 0 { done as ssize_t } else { plain() };
+        }
         if way == Way::Out {
             copy(parts, done, memory.at, bytes, way);
         }
@@ -168,23 +199,45 @@ fn moved(
         if here < result as usize {
             return result;
         }
-        if here < bytes || done == total || !goes_on() {
+        if here < wanted || done == total || !goes_on() {
             return done as ssize_t;
         }
     }
 }
 
-/// Copies bytes between a vector, from its byte `from` on, and memory off the device.
-fn copy(parts: &[iovec], from: usize, memory: *mut u8, bytes: usize, way: Way) {
-    let (mut skip, mut at) = (from, 0);
-    for part in parts {
+/// The pieces of a vector that have so many bytes from its byte `from` on.
+fn pieces(parts: &[iovec], from: usize, bytes: usize) -> impl Iterator<Item = (*mut u8, usize)> {
+    let (mut skip, mut left) = (from, bytes);
+    parts.iter().map(move |part| {
         let skipped = skip.min(part.iov_len);
         skip -= skipped;
-        let here = (part.iov_len - skipped).min(bytes - at);
-        let (theirs, ours) = (
-            part.iov_base.cast::<u8>().wrapping_add(skipped),
-            memory.wrapping_add(at),
-        );
+        let here = (part.iov_len - skipped).min(left);
+        left -= here;
+        (part.iov_base.cast::<u8>().wrapping_add(skipped), here)
+    })
+}
+
+/// How many of these bytes the program may access, up to the first one that it may not.
+fn reach(parts: &[iovec], from: usize, bytes: usize, way: Way) -> usize {
+    let Some(engine) = signal_engine() else {
+        return bytes;
+    };
+    let mut all = 0;
+    for (at, here) in pieces(parts, from, bytes) {
+        let may = accessible(engine, at as usize, here, way);
+        all += may;
+        if may < here {
+            break;
+        }
+    }
+    all
+}
+
+/// Copies bytes between a vector, from its byte `from` on, and memory off the device.
+fn copy(parts: &[iovec], from: usize, memory: *mut u8, bytes: usize, way: Way) {
+    let mut at = 0;
+    for (theirs, here) in pieces(parts, from, bytes) {
+        let ours = memory.wrapping_add(at);
         // SAFETY: the program named this memory as its buffer; ours is long enough.
         unsafe {
             match way {

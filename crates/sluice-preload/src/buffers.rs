@@ -27,7 +27,7 @@ pub fn on_device(engine: &Engine, at: usize) -> bool {
 /// Whether an address is one that the device serves. Of others the program may have taken its own
 /// access away: they are the kernel's to refuse.
 fn is_served(engine: &Engine, at: usize) -> bool {
-    engine.serves_any(at, 1)
+    engine.next_served(at, at + 1).is_some()
 }
 
 /// Buffers of one call.
@@ -41,10 +41,14 @@ impl Buffers for (*const c_void, size_t) {
     /// those that follow. It is there at the end, so that every try gets further.
     fn touch(&self, engine: &Engine) -> bool {
         let (start, end) = (self.0 as usize, (self.0 as usize).saturating_add(self.1));
-        let pages = (start & !(PAGE - 1)..end).step_by(PAGE);
-        let pages = pages.map(|page| page.max(start));
+        let mut next = start;
+        let pages = core::iter::from_fn(|| {
+            let page = engine.next_served(next, end)?;
+            next = page + PAGE;
+            Some(page.max(start))
+        });
         let mut first = None;
-        for at in pages.filter(|at| is_served(engine, *at)).take(MAX_PAGES) {
+        for at in pages.take(MAX_PAGES) {
             touch_byte(at);
             let first = *first.get_or_insert(at);
             if is_missing(first) {

@@ -4,7 +4,7 @@
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::engine::Engine;
-use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
+use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
 use crate::private::keep_from_children;
 use crate::session::{OnDevice, Store};
 use crate::thread::in_service;
@@ -249,24 +249,35 @@ impl Engine {
         })
     }
 
-    /// Whether the device serves accesses to any page of a range: of those that have not left it,
-    /// and are not closed.
-    pub fn serves_any(&self, start: usize, len: usize) -> bool {
-        let (mut first, mut end) = (start & !(PAGE - 1), start.saturating_add(len));
+    /// The first page of a range of addresses that the device serves: one that has not left it, and
+    /// is not closed.
+    pub fn next_served(&self, start: usize, end: usize) -> Option<usize> {
+        let (mut first, mut end) = (start, end);
         if self.session.place == OnDevice::Heap {
             first = first.max(self.arena.0);
             end = end.min(self.arena.0 + self.arena.1);
         }
-        if first >= end {
-            return false;
-        }
+        self.find_page(first, end, |host, lpn| host.serves(lpn))
+    }
+
+    /// The first page of a range of addresses that it does not serve, so that the program may have
+    /// no access there. Files that may only be read are such pages where somebody is `to_write`.
+    pub fn next_unserved(&self, start: usize, end: usize, to_write: bool) -> Option<usize> {
+        self.find_page(start, end, |host, lpn| {
+            !host.serves(lpn) || (to_write && host.is_sealed(lpn))
+        })
+    }
+
+    fn find_page(
+        &self,
+        start: usize,
+        end: usize,
+        is_it: impl Fn(&Host, Option<u64>) -> bool,
+    ) -> Option<usize> {
+        let mut pages = (start & !(PAGE - 1)..end).step_by(PAGE);
         calm(|| {
             let core = self.core.lock();
-            let host = &core.host;
-            (first..end).step_by(PAGE).any(|page| {
-                let lpn = host.lpn(page).map(|lpn| lpn as usize);
-                lpn.is_some_and(|lpn| host.state[lpn] & OFF_DEVICE == 0 && !host.closed.has(lpn))
-            })
+            pages.find(|page| is_it(&core.host, core.host.lpn(*page)))
         })
     }
 
@@ -315,6 +326,22 @@ impl Engine {
                 }
             }),
             Backing::Private(_) => Ok(()),
+        }
+    }
+}
+
+impl Host {
+    /// Whether the device serves accesses to a page.
+    fn serves(&self, lpn: Option<u64>) -> bool {
+        let lpn = lpn.map(|lpn| lpn as usize);
+        lpn.is_some_and(|lpn| self.state[lpn] & OFF_DEVICE == 0 && !self.closed.has(lpn))
+    }
+
+    /// Whether a page is of a file that the program may only read.
+    fn is_sealed(&self, lpn: Option<u64>) -> bool {
+        match (&self.backing, lpn) {
+            (Backing::Private(b), Some(lpn)) => b.sources.sealed.has(lpn as usize),
+            _ => false,
         }
     }
 }

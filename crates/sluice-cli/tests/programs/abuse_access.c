@@ -33,6 +33,22 @@ int main(int count, char **arguments) {
     errno = 0;
     CHECK(write(ends[1], none, 100) == -1 && errno == EFAULT);
     CHECK(write(ends[1], fixed, 100) == 100);
+    /* A part may be accessed: so much is moved, and then the kernel refuses. */
+    char *half = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(half != MAP_FAILED);
+    fill((uint64_t *)half, PAGES * PER_PAGE, 1);
+    CHECK(mprotect(half + BYTES / 2, BYTES / 2, PROT_NONE) == 0);
+    char *edge = half + BYTES / 2 - 50;
+    struct iovec both[2] = {{half, 10}, {edge, 100}};
+    CHECK(read(zeros, edge, 100) == 50 && edge[0] == 0 && edge[49] == 0);
+    CHECK(readv(zeros, both, 2) == 60);
+    errno = 0;
+    CHECK(read(zeros, edge + 50, 100) == -1 && errno == EFAULT);
+    int file = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+    CHECK(file >= 0 && pwrite(file, edge, 100, 0) == 50 && lseek(file, 0, SEEK_END) == 50);
+    CHECK(pread(file, edge - 20, 100, 0) == 50);
+    CHECK(mprotect(half + BYTES / 2, BYTES / 2, PROT_READ) == 0);
+    CHECK(pwrite(file, edge, 100, 0) == 100 && pread(file, edge, 100, 0) == 50);
     CHECK(mprotect(none, BYTES, PROT_READ | PROT_WRITE) == 0);
     CHECK(read(ends[0], none, 100) == 100 && memcmp(none, fixed, 100) == 0);
     CHECK(mprotect(fixed, BYTES, PROT_READ | PROT_WRITE) == 0);
