@@ -141,6 +141,13 @@ fn is_keeper(pid: i32) -> bool {
         .any(|word| word == b"keep-session")
 }
 
+/// Whether a process has ended, be it that nobody has asked for its status yet.
+fn has_ended(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map_or("X", |(_, rest)| rest);
+    state.starts_with(['Z', 'X'])
+}
+
 /// The program is right, each of its processes is counted once, one warning says what happened, and
 /// nothing stays. The program waits at its end for the kill, which a fast machine would else miss.
 #[test]
@@ -166,7 +173,10 @@ fn a_run_whose_keeper_is_killed_goes_on_and_is_whole() {
         await_it("no program", || session.join("view").exists());
         std::thread::sleep(Duration::from_micros(dice.below(LATEST_US)));
         let keeper = children(command).into_iter().find(|pid| is_keeper(*pid));
-        kill(keeper.expect("a keeper"));
+        let keeper = keeper.expect("a keeper");
+        kill(keeper);
+        // It dies in its own time, and the command looks for it when the program ends.
+        await_it("the keeper lives", || has_ended(keeper));
         killed.write_all(b"well\n").expect("room");
         let out = running.finish();
         assert!(out.status.success(), "{out:#?}");
