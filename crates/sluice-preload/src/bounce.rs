@@ -58,7 +58,8 @@ fn is_on_device(buffer: *const c_void, bytes: size_t) -> bool {
         .is_some()
 }
 
-/// How many of the bytes at an address the program may access itself, and may be asked to.
+/// How many of the bytes at an address the program may access, as far as that is known of memory of
+/// the device. Of other memory nobody is asked: a stack grows by the access.
 fn accessible(engine: &Engine, at: usize, bytes: usize, way: Way) -> usize {
     let (mut next, end) = (at, at.saturating_add(bytes));
     let advice = match way {
@@ -66,8 +67,8 @@ fn accessible(engine: &Engine, at: usize, bytes: usize, way: Way) -> usize {
         Way::Out => libc::MADV_POPULATE_READ,
     };
     while let Some(page) = engine.next_unserved(next, end, way == Way::In) {
-        // What the device does not serve is the kernel's. It brings the page in, as for its own
-        // access, or says that it may not.
+        // The kernel has such a page. It brings the page in, as for its own access, or says that
+        // the program may not.
         // SAFETY: as the call would do with the program's own buffer.
         if unsafe { raw_madvise(page, PAGE, advice) }.is_err() {
             return page.max(at) - at;

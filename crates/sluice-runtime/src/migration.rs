@@ -4,8 +4,8 @@
 use crate::host::Near;
 use crate::settings::{LiveParams, MigrationPolicy};
 use sluice_region::PAGE;
-use sluice_tiering::{Ages, Heat, Refault};
-use sluice_units::Ps;
+use sluice_tiering::{Ages, Heat, Refaults};
+use sluice_units::{Bits, Ps};
 use std::collections::VecDeque;
 
 /// Hot pages that wait to move.
@@ -14,7 +14,7 @@ const WANTED_MAX: usize = 64;
 /// How hot pages are told from others.
 enum Hot {
     Adaptive(Heat),
-    Tpp(Box<[Refault]>, Ps),
+    Tpp(Refaults),
 }
 
 impl Hot {
@@ -22,28 +22,23 @@ impl Hot {
     fn saw(&mut self, now: Ps, lpn: u64) -> bool {
         match self {
             Hot::Adaptive(heat) => heat.count(now, lpn),
-            Hot::Tpp(faults, window) => faults[lpn as usize].again(now, *window),
+            Hot::Tpp(faults) => faults.again(now, lpn),
         }
     }
-}
-
-/// A page in host memory.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Frame {
-    pub lpn: u64,
-    /// Whether flash does not have what the page held when it came.
-    pub dirty: bool,
 }
 
 /// Host memory for pages of the device.
 pub struct Migration {
     hot: Hot,
-    /// What each frame holds, or held.
-    pub frames: Box<[Frame]>,
-    /// Frames that hold nothing.
-    pub free: Vec<u32>,
-    /// The others.
+    /// The page in each frame. Like all that grows with the settings, untouched until it is used.
+    pub pages: Box<[u64]>,
+    /// Whether flash does not have what the page of a frame held when it came.
+    dirty: Bits,
+    /// Frames in use, by age.
     pub ages: Ages,
+    /// Frames that hold nothing any more, and from which on none has held anything.
+    free: Vec<u32>,
+    fresh: u32,
     /// Hot pages, which move beside the next faults: that time is waited for anyway.
     pub wanted: VecDeque<u64>,
 }
@@ -58,17 +53,18 @@ impl Migration {
                 Hot::Adaptive(Heat::new(pages as usize, threshold, decay))
             }
             MigrationPolicy::Tpp => {
-                let faults = vec![Refault::default(); pages as usize];
-                Hot::Tpp(faults.into(), params.migration_tpp_window)
+                Hot::Tpp(Refaults::new(pages as usize, params.migration_tpp_window))
             }
         };
         // No more than can ever be used.
         let frames = (params.migration_capacity.0 / PAGE as u64).clamp(1, pages) as u32;
         let migration = Migration {
             hot,
-            frames: vec![Frame::default(); frames as usize].into(),
-            free: (0..frames).rev().collect(),
+            pages: vec![0; frames as usize].into(),
+            dirty: Bits::new(frames as usize),
             ages: Ages::new(frames),
+            free: Vec::with_capacity(frames as usize),
+            fresh: 0,
             wanted: VecDeque::with_capacity(WANTED_MAX),
         };
         Some((migration, Near::new(pages as usize)))
@@ -85,9 +81,37 @@ impl Migration {
         has_room || !is_hot
     }
 
+    /// A frame that holds nothing, if there is one.
+    pub fn take_free(&mut self) -> Option<u32> {
+        let reused = self.free.pop();
+        reused.or_else(|| {
+            let fresh = self.fresh;
+            let is_frame = (fresh as usize) < self.pages.len();
+            self.fresh += u32::from(is_frame);
+            is_frame.then_some(fresh)
+        })
+    }
+
+    /// A frame holds nothing any more.
+    pub fn give_free(&mut self, frame: u32) {
+        self.free.push(frame);
+    }
+
     /// A page comes into a frame.
-    pub fn moves_in(&mut self, frame: u32, page: Frame) {
-        self.frames[frame as usize] = page;
+    pub fn moves_in(&mut self, frame: u32, lpn: u64, dirty: bool) {
+        self.pages[frame as usize] = lpn;
+        self.dirty.mark(frame as usize, 1, dirty);
         self.ages.add(frame);
+    }
+
+    /// The page of a frame, and whether flash does not have what it held when it came.
+    pub fn page_of(&self, frame: u32) -> (u64, bool) {
+        (self.pages[frame as usize], self.dirty.has(frame as usize))
+    }
+
+    /// Frames that hold a page.
+    #[cfg(test)]
+    pub fn in_use(&self) -> usize {
+        self.fresh as usize - self.free.len()
     }
 }

@@ -5,7 +5,6 @@
 //! it is under the engine's lock, and on the path of a fault.
 
 use crate::host::{Host, MAPPED, OFF_DEVICE, ORPHAN, PENDING, SAMPLED, WRITTEN};
-use crate::migration::Frame;
 use crate::state::{Core, Plan};
 use sluice_abi::Counter;
 use sluice_tiering::Frames;
@@ -20,19 +19,19 @@ const BESIDE_A_FAULT: usize = 4;
 /// What a search for a victim asks.
 struct Search<'a> {
     host: &'a mut Host,
-    frames: &'a [Frame],
+    pages: &'a [u64],
 }
 
 impl Frames for Search<'_> {
     /// Uses of a mapped page are not seen: it may have been.
     fn take_used(&mut self, frame: u32) -> bool {
-        let lpn = self.frames[frame as usize].lpn;
+        let lpn = self.pages[frame as usize];
         self.host.state[lpn as usize] & MAPPED != 0
     }
 
     /// One that a thread needs for a moment longer stays mapped, and counts as used.
     fn becomes_inactive(&mut self, frame: u32) {
-        let lpn = self.frames[frame as usize].lpn;
+        let lpn = self.pages[frame as usize];
         if !self.host.progress.holds(lpn) {
             self.host.set_aside(lpn);
         }
@@ -98,10 +97,10 @@ impl Core {
             return;
         };
         let Some(at) = at else {
-            return migration.free.push(frame);
+            return migration.give_free(frame);
         };
         let dirty = self.device.promote(now.max(at), Lpn::of(lpn)).dirty;
-        migration.moves_in(frame, Frame { lpn, dirty });
+        migration.moves_in(frame, lpn, dirty);
         near.moves_in(lpn, frame);
         self.live.change().add(Counter::Promotions, 1);
         self.show(lpn);
@@ -124,12 +123,12 @@ impl Core {
     /// A frame of host memory that is free, or that a page leaves now.
     fn frame_for(&mut self, now: Ps) -> Option<u32> {
         let migration = self.migration.as_mut()?;
-        if let Some(frame) = migration.free.pop() {
+        if let Some(frame) = migration.take_free() {
             return Some(frame);
         }
         let mut search = Search {
             host: &mut self.host,
-            frames: &migration.frames,
+            pages: &migration.pages,
         };
         let frame = migration.ages.victim(STEPS, &mut search)?;
         self.demote(now, frame);
@@ -139,7 +138,7 @@ impl Core {
     /// Sends the page of a frame, which no list has any more, back to the device. What was written
     /// goes to where its stores go; of what was not, flash has a copy.
     fn demote(&mut self, now: Ps, frame: u32) {
-        let Some(Frame { lpn, dirty }) = self.forget_frame(frame) else {
+        let Some((lpn, dirty)) = self.forget_frame(frame) else {
             return;
         };
         let is_mapped = self.host.state[lpn as usize] & MAPPED != 0;
@@ -163,11 +162,11 @@ impl Core {
     }
 
     /// The page of a frame is no longer in host memory. Its frame is nobody's.
-    fn forget_frame(&mut self, frame: u32) -> Option<Frame> {
-        let left = self.migration.as_ref()?.frames[frame as usize];
-        let is_mapped = self.host.state[left.lpn as usize] & MAPPED != 0;
-        self.host.near.as_mut()?.leaves(left.lpn, is_mapped);
-        Some(left)
+    fn forget_frame(&mut self, frame: u32) -> Option<(u64, bool)> {
+        let (lpn, dirty) = self.migration.as_ref()?.page_of(frame);
+        let is_mapped = self.host.state[lpn as usize] & MAPPED != 0;
+        self.host.near.as_mut()?.leaves(lpn, is_mapped);
+        Some((lpn, dirty))
     }
 
     /// Sends a page back to the device, if it is in host memory: somebody names it to the device.
@@ -182,7 +181,7 @@ impl Core {
         let frame = self.host.near.as_ref()?.frame(lpn)?;
         let migration = self.migration.as_mut()?;
         migration.ages.remove(frame);
-        migration.free.push(frame);
+        migration.give_free(frame);
         Some(frame)
     }
 
@@ -295,7 +294,7 @@ mod tests {
         steps.promote(0, 10);
         steps.promote(1, 20);
         let mut core = steps.0.core();
-        let both = core.migration.as_ref().expect("host memory").frames.len();
+        let both = core.migration.as_ref().expect("host memory").in_use();
         assert_eq!(both, 2);
         // As a search does with the older one.
         assert!(core.host.set_aside(0));
@@ -393,7 +392,7 @@ mod tests {
         assert_eq!(core.host.mapped(), mapped);
         assert_eq!(core.host.mapped_of_device(), mapped - near);
         let migration = core.migration.as_ref().expect("host memory");
-        let of_frames = migration.frames.len() - migration.free.len();
+        let of_frames = migration.in_use();
         let all = (0..PAGES + 4).filter(|lpn| core.host.is_near(*lpn)).count();
         assert_eq!(of_frames, all);
     }

@@ -252,16 +252,12 @@ impl Engine {
     /// The first page of a range of addresses that the device serves: one that has not left it, and
     /// is not closed.
     pub fn next_served(&self, start: usize, end: usize) -> Option<usize> {
-        let (mut first, mut end) = (start, end);
-        if self.session.place == OnDevice::Heap {
-            first = first.max(self.arena.0);
-            end = end.min(self.arena.0 + self.arena.1);
-        }
-        self.find_page(first, end, |host, lpn| host.serves(lpn))
+        self.find_page(start, end, Host::serves)
     }
 
-    /// The first page of a range of addresses that it does not serve, so that the program may have
-    /// no access there. Files that may only be read are such pages where somebody is `to_write`.
+    /// The first page of a range of addresses that is the device's, and that it does not serve: the
+    /// program may have no access there. Files that may only be read are such pages where somebody
+    /// is `to_write`.
     pub fn next_unserved(&self, start: usize, end: usize, to_write: bool) -> Option<usize> {
         self.find_page(start, end, |host, lpn| {
             !host.serves(lpn) || (to_write && host.is_sealed(lpn))
@@ -272,12 +268,22 @@ impl Engine {
         &self,
         start: usize,
         end: usize,
-        is_it: impl Fn(&Host, Option<u64>) -> bool,
+        is_it: impl Fn(&Host, u64) -> bool,
     ) -> Option<usize> {
-        let mut pages = (start & !(PAGE - 1)..end).step_by(PAGE);
+        let (mut first, mut end) = (start & !(PAGE - 1), end);
+        if self.session.place == OnDevice::Heap {
+            first = first.max(self.arena.0);
+            end = end.min(self.arena.0 + self.arena.1);
+        }
+        if first >= end {
+            return None;
+        }
         calm(|| {
             let core = self.core.lock();
-            pages.find(|page| is_it(&core.host, core.host.lpn(*page)))
+            let host = &core.host;
+            (first..end)
+                .step_by(PAGE)
+                .find(|page| host.lpn(*page).is_some_and(|lpn| is_it(host, lpn)))
         })
     }
 
@@ -332,16 +338,15 @@ impl Engine {
 
 impl Host {
     /// Whether the device serves accesses to a page.
-    fn serves(&self, lpn: Option<u64>) -> bool {
-        let lpn = lpn.map(|lpn| lpn as usize);
-        lpn.is_some_and(|lpn| self.state[lpn] & OFF_DEVICE == 0 && !self.closed.has(lpn))
+    fn serves(&self, lpn: u64) -> bool {
+        self.state[lpn as usize] & OFF_DEVICE == 0 && !self.closed.has(lpn as usize)
     }
 
     /// Whether a page is of a file that the program may only read.
-    fn is_sealed(&self, lpn: Option<u64>) -> bool {
-        match (&self.backing, lpn) {
-            (Backing::Private(b), Some(lpn)) => b.sources.sealed.has(lpn as usize),
-            _ => false,
+    fn is_sealed(&self, lpn: u64) -> bool {
+        match &self.backing {
+            Backing::Private(b) => b.sources.sealed.has(lpn as usize),
+            Backing::Shared(_) => false,
         }
     }
 }

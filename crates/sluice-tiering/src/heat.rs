@@ -2,18 +2,11 @@
 
 use sluice_units::Ps;
 
-/// What is counted of a page. All zero at the start, so that memory is touched when used.
-#[derive(Clone, Copy, Default)]
-struct Counter {
-    /// Saturates.
-    count: u16,
-    /// In which stretch of decay the count was right.
-    epoch: u16,
-}
-
 /// A count for each page, halved once in a stretch of time, and the threshold that makes it hot.
 pub struct Heat {
-    counters: Vec<Counter>,
+    /// A page's count, which saturates, and above it in which stretch of decay that was right.
+    /// Plain numbers, so that the memory of a large device is touched when used.
+    counters: Vec<u32>,
     threshold: u16,
     decay: Ps,
     /// The present stretch of decay, and when the next begins.
@@ -28,7 +21,7 @@ impl Heat {
     /// If the threshold is more than a counter counts.
     pub fn new(pages: usize, threshold: u32, decay: Ps) -> Heat {
         Heat {
-            counters: vec![Counter::default(); pages],
+            counters: vec![0; pages],
             threshold: u16::try_from(threshold).expect("a threshold below 65536"),
             decay,
             epoch: 0,
@@ -47,20 +40,19 @@ impl Heat {
             self.next_epoch += self.decay * passed;
         }
         let counter = &mut self.counters[page as usize];
-        let halvings = self.epoch.wrapping_sub(counter.epoch);
-        let count = counter.count.checked_shr(halvings.into()).unwrap_or(0);
-        counter.epoch = self.epoch;
-        counter.count = count.saturating_add(1);
-        let is_hot = counter.count >= self.threshold;
-        if is_hot {
-            counter.count = 0;
-        }
+        let (count, epoch) = (*counter as u16, (*counter >> 16) as u16);
+        let halvings = self.epoch.wrapping_sub(epoch);
+        let count = count.checked_shr(halvings.into()).unwrap_or(0);
+        let count = count.saturating_add(1);
+        let is_hot = count >= self.threshold;
+        let kept = if is_hot { 0 } else { count };
+        *counter = u32::from(self.epoch) << 16 | u32::from(kept);
         is_hot
     }
 
     /// Forgets what was counted of a page.
     pub fn forget(&mut self, page: u64) {
-        self.counters[page as usize].count = 0;
+        self.counters[page as usize] = 0;
     }
 }
 

@@ -79,3 +79,23 @@ fn a_sweep_moves_nothing() {
         assert!(promotions < 32, "{trap}: {promotions}");
     }
 }
+
+/// The most that a program had in memory, KiB, which does nothing with a device of 256 GiB.
+fn peak(policy: &str) -> u64 {
+    let run = Sluice::run("signal")
+        .set("device.capacity", "256GiB")
+        .set("host.migration.policy", policy);
+    let out = run.program(["grep", "VmHWM", "/proc/self/status"]);
+    let words: Vec<&str> = out.own_stdout().split_whitespace().collect();
+    words[1].parse().expect("a number")
+}
+
+/// What is kept of each page is untouched until the page is.
+#[test]
+fn a_large_device_takes_no_memory_at_the_start() {
+    let none = peak("none");
+    for policy in ["adaptive", "tpp"] {
+        let with = peak(policy);
+        assert!(with < none + 8192, "{policy}: {with} KiB, {none} without");
+    }
+}

@@ -7,14 +7,13 @@ use super::{Answer, Moved};
 use crate::artifact::Artifact;
 use crate::config::{self, Sampling};
 use sluice_model::Op;
-use sluice_tiering::Refault;
+use sluice_tiering::Refaults;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 use std::collections::VecDeque;
 
 /// What sampling knows of a page. All zero at the start.
 #[derive(Clone, Copy, Default)]
 struct Sampled {
-    fault: Refault,
     touched: bool,
     marked: bool,
     /// Since which turn it is active; 0: it is not.
@@ -25,6 +24,7 @@ pub(super) struct Tpp {
     pub tiers: Tiers,
     given: config::Tpp,
     pages: Vec<Sampled>,
+    faults: Refaults,
     /// Pages beyond are not to be marked: they have not been touched, or are not the program's.
     end: usize,
     /// Those that became active and the turn, oldest first. Some may not be any more.
@@ -56,6 +56,7 @@ impl Tpp {
             tiers,
             given: *given,
             pages: vec![Sampled::default(); bus.device().pages() as usize],
+            faults: Refaults::new(bus.device().pages() as usize, given.window),
             end: 0,
             active: VecDeque::new(),
             turn: 0,
@@ -209,7 +210,7 @@ impl Tpp {
             return Ps::ZERO;
         }
         bus.stats.migration.samples += 1;
-        let again = it.fault.again(now, self.given.window);
+        let again = self.faults.again(now, page);
         if again && self.tiers.place(page as u32) == Place::Device {
             self.promote(bus, clock, now + self.given.fault, page);
         }
