@@ -5,7 +5,7 @@ use sluice_config::{load_system, parse_fabric};
 use sluice_host::RunLength;
 use sluice_net::{FabricSpec, Length};
 use sluice_replay::{Placement, Replay};
-use sluice_results::{FabricResult, to_json};
+use sluice_results::{FabricResult, SystemResult, to_json};
 use sluice_simulation::{FabricPlan, SystemPlan, SystemRun, TracePlan, check_hosts};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_trace::{Access, Header, Kind, Writer};
@@ -75,6 +75,20 @@ fn direct(system: &str, device: &str, workload: &str) -> String {
     )
 }
 
+/// The only host of a fabric did what the system alone did.
+fn assert_same(fabric: &FabricResult, alone: &SystemResult, what: &str) {
+    let host = &fabric.hosts[0];
+    // The hash has the time of every access, in picoseconds.
+    assert_eq!(host.hash, alone.hash, "{what}");
+    assert_eq!(host.time_s, alone.figures.time_s, "{what}");
+    assert_eq!(host.instructions, alone.figures.instructions, "{what}");
+    assert_eq!(host.requests, alone.figures.requests, "{what}");
+    assert_eq!(host.levels, alone.figures.levels, "{what}");
+    assert_eq!(host.amat_ns, alone.figures.amat_ns, "{what}");
+    let all = alone.figures.requests.total;
+    assert_eq!(fabric.figures.requests, all, "{what}");
+}
+
 #[test]
 fn a_host_on_a_direct_link_is_a_system_with_messages() {
     for (system, device) in [
@@ -103,14 +117,7 @@ fn a_host_on_a_direct_link_is_a_system_with_messages() {
             let alone = alone.run(&mut |_| true).unwrap().unwrap();
             let fabric = run(&direct(system, device, workload), u64::MAX);
             let host = &fabric.hosts[0];
-            // The hash has the time of every access, in picoseconds.
-            assert_eq!(host.hash, alone.hash, "{system} {workload}");
-            assert_eq!(host.time_s, alone.figures.time_s);
-            assert_eq!(host.instructions, alone.figures.instructions);
-            assert_eq!(host.requests, alone.figures.requests);
-            assert_eq!(host.levels, alone.figures.levels);
-            assert_eq!(host.amat_ns, alone.figures.amat_ns);
-            assert_eq!(fabric.figures.requests, alone.figures.requests.total);
+            assert_same(&fabric, &alone, &format!("{system} {workload}"));
             assert!(host.requests.total > 10_000, "{}", host.requests.total);
         }
     }
@@ -397,14 +404,7 @@ fn a_trace_on_a_direct_link_is_that_of_a_system_with_messages() {
         let text = traced(&direct(system, device, "KERNEL"), "KERNEL", &path);
         let fabric = run(&text, u64::MAX);
         let host = &fabric.hosts[0];
-        // The hash has the time of every access, in picoseconds.
-        assert_eq!(host.hash, alone.hash, "{system}");
-        assert_eq!(host.time_s, alone.figures.time_s);
-        assert_eq!(host.instructions, alone.figures.instructions);
-        assert_eq!(host.requests, alone.figures.requests);
-        assert_eq!(host.levels, alone.figures.levels);
-        assert_eq!(host.amat_ns, alone.figures.amat_ns);
-        assert_eq!(fabric.figures.requests, alone.figures.requests.total);
+        assert_same(&fabric, &alone, system);
         assert!(host.requests.total > 1_000, "{}", host.requests.total);
         assert_eq!(host.workload, format!("trace:{}", path.display()));
         // At most 600 pages, far apart in the trace, lie side by side on the device.

@@ -1,13 +1,8 @@
 //! Links of which each has values of its own.
 
-use crate::rig::{drain, fabric, refused, spec};
-use sluice_net::{Access, EndpointId, FabricSpec, Group, Length, LinkSpec, RequesterId};
+use crate::rig::{bandwidths, drain, fabric, near, pairs, refused, spec};
+use sluice_net::{Access, EndpointId, FabricSpec, Group, LinkSpec, RequesterId};
 use sluice_units::Ps;
-
-fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
-    let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    set.iter().map(pair).collect()
-}
 
 fn link(a: &str, b: &str, set: &[(&str, &str)]) -> LinkSpec {
     LinkSpec {
@@ -40,28 +35,9 @@ fn star() -> FabricSpec {
     spec
 }
 
-fn bandwidths(spec: &FabricSpec) -> Vec<f64> {
-    let mut fabric = fabric(spec);
-    let length = Length {
-        warmup: 2_000,
-        requests: 20_000,
-    };
-    fabric.run(length, &mut |_| true).unwrap();
-    fabric.balance().unwrap();
-    let time = fabric.stats().time().0 as f64;
-    let each = fabric.requester_stats();
-    let each = each.map(|stats| (stats.completed * 64) as f64 / time * 1e6);
-    each.collect()
-}
-
-fn near(measured: f64, expected: f64) {
-    let ratio = measured / expected;
-    assert!((ratio - 1.0).abs() < 0.02, "{measured}, not {expected}");
-}
-
 #[test]
 fn each_group_has_the_bandwidth_of_its_links() {
-    let [fast, slow] = bandwidths(&star())[..] else {
+    let [fast, slow] = bandwidths(&star(), 20_000)[..] else {
         panic!("two hosts");
     };
     near(fast, 8_000.0);
@@ -69,7 +45,7 @@ fn each_group_has_the_bandwidth_of_its_links() {
     // The command line changes a group's.
     let mut spec = star();
     spec.set("slow.link.bandwidth", "4000").unwrap();
-    near(bandwidths(&spec)[1], 4_000.0);
+    near(bandwidths(&spec, 20_000)[1], 4_000.0);
     let error = spec.set("slow.link.bandwidht", "4000").unwrap_err();
     assert!(error.to_string().contains("link.bandwidht"), "{error}");
 }
@@ -78,13 +54,13 @@ fn each_group_has_the_bandwidth_of_its_links() {
 fn one_link_of_a_topology_has_values_of_its_own() {
     let mut spec = star();
     spec.links = vec![link("s0", "slow", &[("bandwidth", "1000")])];
-    near(bandwidths(&spec)[1], 1_000.0);
+    near(bandwidths(&spec, 20_000)[1], 1_000.0);
     // The memories' links bound both hosts together; one of them is worth half as much.
     spec.links = vec![
         link("m0", "s0", &[("bandwidth", "1000")]),
         link("m1", "s0", &[("bandwidth", "1000")]),
     ];
-    let sum: f64 = bandwidths(&spec).into_iter().sum();
+    let sum: f64 = bandwidths(&spec, 20_000).into_iter().sum();
     near(sum, 2_000.0);
 }
 

@@ -13,6 +13,33 @@ pub fn spec(set: &[(&str, &str)]) -> FabricSpec {
     spec
 }
 
+/// Values of an element's own.
+pub fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    set.iter().map(pair).collect()
+}
+
+/// MB/s of data of each requester, over so many requests of all after a tenth of them.
+pub fn bandwidths(spec: &FabricSpec, requests: u64) -> Vec<f64> {
+    let mut fabric = fabric(spec);
+    let length = Length {
+        warmup: requests / 10,
+        requests,
+    };
+    fabric.run(length, &mut |_| true).unwrap();
+    fabric.balance().unwrap();
+    let time = fabric.stats().time().0 as f64;
+    let each = fabric.requester_stats();
+    let each = each.map(|stats| (stats.completed * 64) as f64 / time * 1e6);
+    each.collect()
+}
+
+/// Equal within 2 %.
+pub fn near(measured: f64, expected: f64) {
+    let ratio = measured / expected;
+    assert!((ratio - 1.0).abs() < 0.02, "{measured}, not {expected}");
+}
+
 /// A fabric of a description that can be.
 pub fn fabric(spec: &FabricSpec) -> Fabric {
     let config = FabricConfig::new(spec, 1).unwrap_or_else(|error| panic!("{error}"));

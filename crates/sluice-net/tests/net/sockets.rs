@@ -1,16 +1,11 @@
 //! Servers of two sockets: what goes through the port of the other one.
 
-use crate::rig::{drain, fabric, refused, spec};
+use crate::rig::{bandwidths, drain, fabric, near, pairs, refused, spec};
 use proptest::prelude::*;
 use sluice_net::{
     Access, Fabric, FabricConfig, FabricSpec, Group, Length, LinkSpec, RequesterId, TOPOLOGIES,
 };
 use sluice_units::Ps;
-
-fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
-    let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    set.iter().map(pair).collect()
-}
 
 fn group(name: &str, count: &str) -> Group {
     Group {
@@ -74,26 +69,6 @@ fn another_socket_adds_its_link_both_ways() {
     }
 }
 
-/// MB/s of data of each requester.
-fn bandwidths(spec: &FabricSpec) -> Vec<f64> {
-    let mut fabric = fabric(spec);
-    let length = Length {
-        warmup: 4_000,
-        requests: 40_000,
-    };
-    fabric.run(length, &mut |_| true).unwrap();
-    fabric.balance().unwrap();
-    let time = fabric.stats().time().0 as f64;
-    let each = fabric.requester_stats();
-    let each = each.map(|stats| (stats.completed * 64) as f64 / time * 1e6);
-    each.collect()
-}
-
-fn near(measured: f64, expected: f64) {
-    let ratio = measured / expected;
-    assert!((ratio - 1.0).abs() < 0.02, "{measured}, not {expected}");
-}
-
 /// Reads: a line comes back for each, so data fill the slowest link on their way.
 #[test]
 fn sockets_share_a_port_and_each_has_no_more_than_its_own_link() {
@@ -110,7 +85,7 @@ fn sockets_share_a_port_and_each_has_no_more_than_its_own_link() {
         );
         spec.requesters[0].link = pairs(&[("bandwidth", port)]);
         spec.requesters[0].set.extend(pairs(&[("pattern", near)]));
-        bandwidths(&spec)
+        bandwidths(&spec, 40_000)
     };
     near(with("32000", "5000", "external")[1], 5_000.0);
     near(with("4000", "5000", "external")[1], 4_000.0);
