@@ -40,7 +40,7 @@ def test_what_was_counted_is_compared(tmp_path: Path) -> None:
 def test_a_folder_without_the_program_is_named(tmp_path: Path) -> None:
     ours = prints(tmp_path / "sluice", "{}")
     for name, program in [("mqsim", "MQSim"), ("dramsim3", "build/dramsim3main"),
-                          ("xerxes", "build/Xerxes")]:
+                          ("ramulator2", "libramulator.so"), ("xerxes", "build/Xerxes")]:
         done = peers(f"--{name}", tmp_path, "--sluice", ours)
         assert done.returncode == 2
         assert done.stderr == (f"peers: {tmp_path / program}: no such program; build it there, or "
@@ -59,4 +59,4 @@ def test_a_peer_that_says_nothing_is_no_result(tmp_path: Path) -> None:
 def test_nothing_to_compare_with() -> None:
     done = peers()
     assert done.returncode == 2
-    assert "give --mqsim, --dramsim3 or --xerxes" in done.stderr
+    assert "give --mqsim, --dramsim3, --ramulator2 or --xerxes" in done.stderr

@@ -1,77 +1,16 @@
 //! The adapter for DRAMsim3 (`examples/memory-dramsim3`), with a stand-in that is easy to foretell,
 //! and with DRAMsim3 itself where `SLUICE_DRAMSIM3` names its folder.
 
-use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
-use sluice_testkit::objects::root;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::adapter::{self, build, memory, run};
+use std::path::Path;
 
-/// Builds the adapter. `more` says where DRAMsim3 is.
-fn adapter(folder: &Path, more: &[String]) -> String {
-    let object = folder.join("dramsim3.so");
-    let status = Command::new("c++")
-        .args([
-            "-std=c++17",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-shared",
-            "-fPIC",
-        ])
-        .arg("-I")
-        .arg(root().join("crates/sluice-abi/include"))
-        .arg(root().join("examples/memory-dramsim3/dramsim3.cpp"))
-        .args(more)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("a C++ compiler");
-    assert!(status.success());
-    object.to_str().expect("text").to_owned()
+fn adapter(folder: &Path, mut more: Vec<String>) -> String {
+    more.push("-std=c++17".to_owned());
+    build("memory-dramsim3/dramsim3.cpp", folder, &more)
 }
 
 fn stand_in(folder: &Path) -> String {
-    let include = root().join("crates/sluice-plugin-memory/tests/objects/standin");
-    adapter(folder, &[format!("-I{}", include.display())])
-}
-
-/// One requester, and one memory behind the adapter.
-fn run(path: &str, argument: &str, set: &[(&str, &str)]) -> Fabric {
-    let mut spec = FabricSpec::default();
-    let one = [
-        ("requester.count", "1"),
-        ("endpoint.count", "1"),
-        ("topology.kind", "bus"),
-    ];
-    for (key, value) in one.iter().chain(set) {
-        spec.raw.set(key, value).unwrap();
-    }
-    spec.endpoints.push(Group {
-        name: "m".to_owned(),
-        set: vec![("type".to_owned(), "external".to_owned())],
-        library: Some(Library {
-            path: path.to_owned(),
-            argument: argument.to_owned(),
-        }),
-        ..Group::default()
-    });
-    let config = FabricConfig::new(&spec, 7).unwrap();
-    let mut fabric = sluice_plugin_memory::fabric(&config).unwrap();
-    let length = Length {
-        warmup: 1_000,
-        requests: 20_000,
-    };
-    fabric.run(length, &mut |_| true).unwrap();
-    fabric.balance().unwrap();
-    assert_eq!((fabric.refused(), fabric.stats().completed()), (0, 20_000));
-    fabric
-}
-
-/// The mean time in the memory, ps.
-fn memory(fabric: &Fabric) -> u64 {
-    let stats = fabric.stats();
-    stats.parts()[Part::Memory].0 / stats.completed()
+    adapter(folder, vec![adapter::stand_in()])
 }
 
 const ALONE: [(&str, &str); 2] = [("requester.depth", "1"), ("requester.reads", "60%")];
@@ -100,26 +39,18 @@ fn what_the_queue_has_no_room_for_waits_in_order() {
 /// requests meet refreshes it is 45 to 51.
 #[test]
 fn dramsim3_itself_takes_its_time() {
-    let Some(folder) = std::env::var_os("SLUICE_DRAMSIM3").map(PathBuf::from) else {
-        println!("unchecked: SLUICE_DRAMSIM3 names no folder of DRAMsim3");
+    let Some(folder) = adapter::folder("SLUICE_DRAMSIM3", "DRAMsim3") else {
         return;
     };
-    let at = folder.display();
     let built = tempfile::tempdir().unwrap();
-    let more = [
-        format!("-I{at}/src"),
-        format!("-L{at}"),
-        "-ldramsim3".to_owned(),
-        format!("-Wl,-rpath,{at}"),
-    ];
-    let path = adapter(built.path(), &more);
-    let config = format!("{at}/configs/DDR4_8Gb_x8_2400.ini");
+    let path = adapter(built.path(), adapter::with(&folder, "dramsim3"));
+    let config = folder.join("configs/DDR4_8Gb_x8_2400.ini");
     let alone = [
         ("requester.depth", "1"),
         ("requester.reads", "100%"),
         ("requester.interval", "260ns"),
         ("endpoint.capacity", "1GiB"),
     ];
-    let mean = memory(&run(&path, &config, &alone));
+    let mean = memory(&run(&path, config.to_str().unwrap(), &alone));
     assert!((45_000..52_000).contains(&mean), "{mean} ps");
 }
