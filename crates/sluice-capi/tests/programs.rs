@@ -1,6 +1,7 @@
 //! Programs in C and C++ drive a fabric, built as their first lines say.
 
 mod building;
+mod gem5;
 
 use building::{build, root, run, text};
 use serde_json::Value;

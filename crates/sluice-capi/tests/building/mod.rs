@@ -20,12 +20,24 @@ fn library() -> PathBuf {
     folder
 }
 
-/// Builds a program against the library.
+/// Builds a program of one file against the library.
 pub fn build(compiler: &str, standard: &str, source: &Path, program: &Path) {
+    build_with(compiler, standard, &[], &[source.to_owned()], program);
+}
+
+/// Builds a program against the library.
+pub fn build_with(
+    compiler: &str,
+    standard: &str,
+    options: &[String],
+    sources: &[PathBuf],
+    program: &Path,
+) {
     let status = Command::new(compiler)
         .args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
-        .arg(source)
+        .args(options)
+        .args(sources)
         .arg("-L")
         .arg(library())
         .arg("-lsluice")
