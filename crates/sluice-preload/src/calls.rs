@@ -1,12 +1,11 @@
 //! System calls that read or write the program's memory besides the bytes of files: names, lists of
-//! descriptors, status. See [`crate::buffers`].
+//! descriptors. See [`crate::buffers`].
 
 use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
 use crate::system::for_system;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, off_t, rusage, size_t};
-use libc::{sockaddr, socklen_t, ssize_t, stat as Stat, statfs as Statfs, statx as Statx};
-use libc::{timespec, utsname};
+use libc::{sockaddr, socklen_t, ssize_t, statfs as Statfs, timespec, utsname};
 
 macro_rules! hooks {
     ($($symbol:literal $name:ident = $next:ident
@@ -33,25 +32,6 @@ hooks! {
         (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
     c"openat64" openat64 = next_openat64
         (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
-    c"stat" stat = next_stat(path: *const c_char, to: *mut Stat) -> c_int,
-        (Text(path), One(to));
-    c"stat64" stat64 = next_stat64(path: *const c_char, to: *mut Stat) -> c_int,
-        (Text(path), One(to));
-    c"lstat" lstat = next_lstat(path: *const c_char, to: *mut Stat) -> c_int,
-        (Text(path), One(to));
-    c"lstat64" lstat64 = next_lstat64(path: *const c_char, to: *mut Stat) -> c_int,
-        (Text(path), One(to));
-    c"fstat" fstat = next_fstat(fd: c_int, to: *mut Stat) -> c_int, One(to);
-    c"fstat64" fstat64 = next_fstat64(fd: c_int, to: *mut Stat) -> c_int, One(to);
-    c"fstatat" fstatat = next_fstatat
-        (dir: c_int, path: *const c_char, to: *mut Stat, flags: c_int) -> c_int,
-        (Text(path), One(to));
-    c"fstatat64" fstatat64 = next_fstatat64
-        (dir: c_int, path: *const c_char, to: *mut Stat, flags: c_int) -> c_int,
-        (Text(path), One(to));
-    c"statx" statx = next_statx
-        (dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Statx) -> c_int,
-        (Text(path), One(to));
     c"access" access = next_access(path: *const c_char, mode: c_int) -> c_int, Text(path);
     c"faccessat" faccessat = next_faccessat
         (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, Text(path);

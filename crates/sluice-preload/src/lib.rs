@@ -40,6 +40,7 @@ mod process_advice;
 mod profile;
 mod shared;
 mod spawn;
+mod status;
 mod streams;
 mod system;
 mod waits;

@@ -2,6 +2,7 @@
 
 use crate::clock::{now_ns, sleep_until};
 use crate::error::{StartError, failed};
+use crate::folder::{Folder, ROOM, names};
 use crate::limits::allow_file;
 use crate::profile::Profile;
 use crate::record::Recorder;
@@ -15,9 +16,11 @@ use sluice_abi::{
     view_bytes,
 };
 use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -189,14 +192,20 @@ fn image_path(dir: &Path, image: u32) -> PathBuf {
 
 /// The last image of this process that has files.
 fn last_image(dir: &Path) -> Option<u32> {
+    let path = CString::new(dir.as_os_str().as_bytes()).ok()?;
+    let folder = Folder::open(&path).ok()?;
     let prefix = format!("proc-{}-", std::process::id());
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let images = entries.filter_map(|entry| {
-        let name = entry.file_name();
-        let rest = name.to_str()?.strip_prefix(&prefix)?;
-        rest.strip_suffix(".stats")?.parse().ok()
-    });
-    images.max()
+    let image = |name: &[u8]| {
+        let rest = name.strip_prefix(prefix.as_bytes())?;
+        let number = rest.strip_suffix(b".stats")?;
+        core::str::from_utf8(number).ok()?.parse().ok()
+    };
+    let mut room = [0; ROOM];
+    let mut last = None;
+    while let Ok(Some(entries)) = folder.read(&mut room) {
+        last = last.max(names(entries).filter_map(image).max());
+    }
+    last
 }
 
 /// Whether the image before this one in the same process became it.

@@ -23,6 +23,7 @@ mod error;
 pub mod fatal;
 mod file_ranges;
 mod files;
+mod folder;
 mod fork;
 mod groups;
 mod hand_over;

@@ -3,12 +3,10 @@
 //! A program in a namespace of process numbers may still see the `/proc` of another one, whose
 //! numbers are others than those that the kernel answers it with.
 
+use crate::folder::{Folder, ROOM, names};
 use core::ffi::CStr;
 use sluice_region::{sys, thread_id};
 use std::io::Write;
-
-/// Threads whose numbers are looked up at once.
-const ROOM: usize = 4_096;
 
 /// The number by which `/proc` shows a thread of this process. Nothing is allocated for it.
 pub fn shown(thread: u32) -> Result<u32, i32> {
@@ -60,9 +58,7 @@ fn number_inside(shown: u32) -> Result<u32, i32> {
     // It fits.
     write!(rest, "/proc/self/task/{shown}/status\0").map_err(|_| libc::ENAMETOOLONG)?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::EINVAL)?;
-    let file = Folder::open(path)?;
-    // SAFETY: a live buffer.
-    let len = unsafe { sys!(libc::SYS_read, file.0, text.as_mut_ptr(), text.len())? };
+    let len = read(path, &mut text)?;
     let line = text[..len].split(|byte| *byte == b'\n');
     let line = line
         .into_iter()
@@ -71,49 +67,20 @@ fn number_inside(shown: u32) -> Result<u32, i32> {
     last.and_then(digits).ok_or(libc::EINVAL)
 }
 
+/// The beginning of a file.
+fn read(path: &CStr, text: &mut [u8]) -> Result<usize, i32> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a live, terminated path and a live buffer; the descriptor is nobody else's.
+    unsafe {
+        let file = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)?;
+        let len = sys!(libc::SYS_read, file, text.as_mut_ptr(), text.len());
+        let _ = sys!(libc::SYS_close, file);
+        len
+    }
+}
+
 fn digits(text: &[u8]) -> Option<u32> {
     core::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// The names in what the kernel says of a folder's entries.
-fn names(entries: &[u8]) -> impl Iterator<Item = &[u8]> {
-    /// Where an entry has its length, and where its name begins.
-    const LENGTH_AT: usize = 16;
-    const NAME_AT: usize = 19;
-    let mut rest = entries;
-    core::iter::from_fn(move || {
-        let length = rest.get(LENGTH_AT..LENGTH_AT + 2)?;
-        let length = usize::from(u16::from_ne_bytes([length[0], length[1]]));
-        let name = rest.get(NAME_AT..length)?;
-        rest = &rest[length..];
-        name.split(|byte| *byte == 0).next()
-    })
-}
-
-/// An open folder or file.
-struct Folder(i32);
-
-impl Folder {
-    fn open(path: &CStr) -> Result<Folder, i32> {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: a live, terminated path.
-        let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
-        Ok(Folder(fd as i32))
-    }
-
-    /// More of its entries; `None` at the end.
-    fn read<'a>(&self, room: &'a mut [u8; ROOM]) -> Result<Option<&'a [u8]>, i32> {
-        // SAFETY: a live buffer.
-        let len = unsafe { sys!(libc::SYS_getdents64, self.0, room.as_mut_ptr(), ROOM)? };
-        Ok((len > 0).then(|| &room[..len]))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // SAFETY: opened above, and nobody else's.
-        let _ = unsafe { sys!(libc::SYS_close, self.0) };
-    }
 }
 
 #[cfg(test)]

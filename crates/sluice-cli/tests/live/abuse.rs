@@ -353,7 +353,7 @@ fn a_policy_can_be_switched_a_thousand_times() {
 /// The runtime's threads are none of the program's to the kernel either, where that matters.
 #[test]
 fn a_program_with_one_thread_may_have_what_only_such_a_one_gets() {
-    let parts = ["parts", "user", "user-and-pid", "threads", "count"];
+    let parts = ["parts", "user", "user-and-pid", "threads", "count", "links"];
     all_well(helper!("abuse_namespaces.c"), &parts);
 }
 

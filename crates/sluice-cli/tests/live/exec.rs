@@ -62,6 +62,18 @@ fn a_chain_of_execs_ends_in_the_last_image() {
     }
 }
 
+/// GNU Common Lisp starts itself once more before its allocator can be used.
+#[test]
+fn an_allocator_of_the_programs_own_is_left_alone() {
+    let path = helper!("own_allocator.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("2MiB").program([path, "5"]);
+        assert!(out.status.success(), "{out:#?}");
+        assert_eq!(out.own_stdout(), "well\n");
+        assert_eq!(commands(&out.json()).len(), 5);
+    }
+}
+
 #[test]
 fn what_others_preload_is_kept() {
     let name = "libSegFault-of-nobody.so";

@@ -1,6 +1,7 @@
 /* Calls that the kernel grants only to a process with one thread, other roots, and filters. */
 #include "abuse.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -105,6 +106,32 @@ static void count_of_threads(void) {
     CHECK(threads == 1 && fclose(file) == 0);
 }
 
+/* What Chromium counts before it forks: links, of which two are the folder's own. */
+static void links_of_threads(void) {
+    struct stat status;
+    struct statx more;
+    int proc = open("/proc", O_RDONLY), tasks = open("/proc/self/task", O_RDONLY);
+    CHECK(proc >= 0 && tasks >= 0);
+    CHECK(fstatat(proc, "self/task/", &status, 0) == 0 && status.st_nlink == 3);
+    CHECK(stat("/proc/self/task", &status) == 0 && status.st_nlink == 3);
+    CHECK(lstat("/proc/thread-self/..", &status) == 0 && status.st_nlink == 3);
+    CHECK(fstat(tasks, &status) == 0 && status.st_nlink == 3);
+    CHECK(statx(proc, "self/task", 0, STATX_BASIC_STATS, &more) == 0 && more.stx_nlink == 3);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
+    CHECK(stat("/proc/self/task", &status) == 0 && status.st_nlink == 4);
+    /* Other folders keep theirs. */
+    CHECK(stat("/proc/1/task", &status) == 0 && status.st_nlink >= 3);
+    CHECK(stat("/proc", &status) == 0 && status.st_nlink > 4);
+    pid_t child = fork();
+    if (child == 0) {
+        limit(20);
+        CHECK(stat("/proc/self/task", &status) == 0 && status.st_nlink == 3);
+        _exit(0);
+    }
+    child_was_well(child);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -112,6 +139,7 @@ static const struct {
     {"parts", part_again_and_again}, {"user", user_namespace},
     {"user-and-pid", user_and_process_namespace}, {"threads", refused_to_threads},
     {"chroot", other_root}, {"filter", filter}, {"count", count_of_threads},
+    {"links", links_of_threads},
 };
 
 int main(int count, char **arguments) {
