@@ -2,18 +2,24 @@
 //!
 //! The kernel cannot wait for a page there. A call that meets a missing one stops in the middle,
 //! and a datagram that it has taken from its socket is lost. So where a buffer lies on the device,
-//! the kernel reads and writes memory of this library, and the program's own thread copies.
+//! the kernel reads and writes memory of this library, and the program's own thread copies. What
+//! the device does not serve stays the kernel's: it refuses what the program may not access.
 
 use crate::buffers::signal_engine;
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
-use core::ptr::copy_nonoverlapping;
+use core::ops::Range;
+use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
-use sluice_region::{PAGE, raw_madvise};
+use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 /// As much is moved at once. Larger than any datagram that the kernel takes by default.
 const MOST: usize = 1 << 20;
+/// Pieces that the kernel takes.
+const MOST_PIECES: usize = libc::UIO_MAXIOV as usize;
+/// Pieces of a usual call.
+const FEW: usize = 8;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,35 +53,9 @@ impl Drop for Memory {
     }
 }
 
-/// Whether any byte of a buffer may be missing.
-fn is_on_device(buffer: *const c_void, bytes: size_t) -> bool {
-    let Some(engine) = signal_engine().filter(|_| bytes > 0) else {
-        return false;
-    };
-    let start = buffer as usize;
-    engine
-        .next_served(start, start.saturating_add(bytes))
-        .is_some()
-}
-
-/// How many of the bytes at an address the program may access, as far as that is known of memory of
-/// the device. Of other memory nobody is asked: a stack grows by the access.
-fn accessible(engine: &Engine, at: usize, bytes: usize, way: Way) -> usize {
-    let (mut next, end) = (at, at.saturating_add(bytes));
-    let advice = match way {
-        Way::In => libc::MADV_POPULATE_WRITE,
-        Way::Out => libc::MADV_POPULATE_READ,
-    };
-    while let Some(page) = engine.next_unserved(next, end, way == Way::In) {
-        // The kernel has such a page. It brings the page in, as for its own access, or says that
-        // the program may not.
-        // SAFETY: as the call would do with the program's own buffer.
-        if unsafe { raw_madvise(page, PAGE, advice) }.is_err() {
-            return page.max(at) - at;
-        }
-        next = page + PAGE;
-    }
-    bytes
+/// The first bytes of a buffer that the device serves, as far as one call goes.
+fn served(engine: &Engine, at: usize, end: usize, way: Way) -> Option<Range<usize>> {
+    engine.served_run(at, end.min(at.saturating_add(MOST)), way == Way::In)
 }
 
 /// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is
@@ -84,17 +64,22 @@ pub fn whole(
     (buffer, bytes): (*const c_void, size_t),
     way: Way,
     goes_on: impl Fn() -> bool,
-    call: impl Fn(*const c_void, size_t, size_t) -> ssize_t,
+    call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
-    if !is_on_device(buffer, bytes) {
-        return call(buffer, bytes, 0);
-    }
-    let part = iovec {
+    let part = [iovec {
         iov_base: buffer.cast_mut(),
         iov_len: bytes,
+    }];
+    let plain = || call(&part, 0);
+    let Some(engine) = signal_engine().filter(|_| bytes > 0) else {
+        return plain();
     };
-    let plain = || call(buffer, bytes, 0);
-    moved(&[part], way, goes_on, plain, &call)
+    let (at, end) = (buffer as usize, (buffer as usize).saturating_add(bytes));
+    let first = served(engine, at, end, way);
+    if first.is_none() && bytes <= MOST {
+        return plain();
+    }
+    moved(engine, (&part, first), way, goes_on, plain, &call)
 }
 
 /// Makes a call for a vector; see [`whole`]. `plain` makes it where nothing is on the device.
@@ -103,24 +88,82 @@ pub fn vector(
     way: Way,
     goes_on: impl Fn() -> bool,
     plain: impl Fn() -> ssize_t,
-    call: impl Fn(*const c_void, size_t, size_t) -> ssize_t,
+    call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
-    if signal_engine().is_none() || count <= 0 || count > libc::UIO_MAXIOV || parts.is_null() {
-        return plain();
-    }
+    let engine = match signal_engine() {
+        Some(engine) if count > 0 && count <= libc::UIO_MAXIOV && !parts.is_null() => engine,
+        _ => return plain(),
+    };
     // SAFETY: the program's vector, of the length that it gave.
     let parts = unsafe { core::slice::from_raw_parts(parts, count as usize) };
-    let is_on_device = is_on_device(parts.as_ptr().cast(), size_of_val(parts))
+    if parts[0].iov_len > 0 {
+        let (at, bytes) = (parts[0].iov_base as usize, parts[0].iov_len);
+        let first = served(engine, at, at.saturating_add(bytes), way);
+        if first.is_some() {
+            return moved(engine, (parts, first), way, goes_on, plain, call);
+        }
+    }
+    let is_on_device = |at: *const c_void, bytes: usize| {
+        let (start, end) = (at as usize, (at as usize).saturating_add(bytes));
+        bytes > 0 && engine.next_served(start, end).is_some()
+    };
+    let is_any = is_on_device(parts.as_ptr().cast(), size_of_val(parts))
         || parts
             .iter()
             .any(|part| is_on_device(part.iov_base, part.iov_len));
-    match is_on_device {
-        true => moved(parts, way, goes_on, plain, call),
+    match is_any {
+        true => moved(engine, (parts, None), way, goes_on, plain, call),
         false => plain(),
     }
 }
 
-/// A message with one part: memory off the device.
+/// Memory that a call reads or fills besides its bytes: ours while it lies on the device. A call
+/// that met a missing page there would have taken a datagram from its socket, which would be lost.
+pub struct Side {
+    theirs: *mut c_void,
+    bytes: usize,
+    ours: Option<Memory>,
+}
+
+impl Side {
+    /// So many bytes of the program's. What of them the device does not serve is the kernel's.
+    pub fn new(theirs: *mut c_void, bytes: usize, way: Way) -> Side {
+        let is_served = |engine: &Engine| {
+            let (start, end) = (theirs as usize, (theirs as usize).saturating_add(bytes));
+            bytes <= MOST && engine.served_run(start, end, way == Way::In) == Some(start..end)
+        };
+        let ours = signal_engine()
+            .filter(|engine| bytes > 0 && is_served(engine))
+            .and_then(|_| Memory::new(bytes));
+        if let Some(memory) = &ours {
+            // A call that fills it may read it, too: the length of what there is room for.
+            // SAFETY: the program named this memory, which the device serves; ours is as long.
+            unsafe { copy_nonoverlapping(theirs.cast::<u8>().cast_const(), memory.at, bytes) };
+        }
+        Side {
+            theirs,
+            bytes,
+            ours,
+        }
+    }
+
+    /// Where the kernel finds it.
+    pub fn at(&self) -> *mut c_void {
+        let ours = self.ours.as_ref();
+        ours.map_or(self.theirs, |memory| memory.at.cast())
+    }
+
+    /// Gives the program the first bytes of what the kernel has put there.
+    pub fn give(&self, bytes: usize) {
+        if let Some(memory) = &self.ours {
+            let bytes = bytes.min(self.bytes);
+            // SAFETY: as above.
+            unsafe { copy_nonoverlapping(memory.at.cast_const(), self.theirs.cast(), bytes) };
+        }
+    }
+}
+
+/// Sends or receives a message by way of memory off the device.
 pub fn message(
     given: *const msghdr,
     way: Way,
@@ -131,83 +174,187 @@ pub fn message(
         return plain();
     }
     // SAFETY: the program's message.
-    let head = unsafe { *given };
-    let parts = (head.msg_iov.cast_const(), head.msg_iovlen as c_int);
-    vector(
-        parts,
-        way,
-        || false,
-        &plain,
-        |at, bytes, _| {
-            let mut part = iovec {
-                iov_base: at.cast_mut(),
-                iov_len: bytes,
-            };
-            let mut own = head;
-            own.msg_iov = &raw mut part;
-            own.msg_iovlen = 1;
-            let moved = call(&own);
-            if way == Way::In && moved >= 0 {
-                // SAFETY: the program's message, into which the kernel writes these.
-                unsafe {
-                    let given = &mut *given.cast_mut();
-                    given.msg_namelen = own.msg_namelen;
-                    given.msg_controllen = own.msg_controllen;
-                    given.msg_flags = own.msg_flags;
-                }
+    let mut head = unsafe { *given };
+    let name = Side::new(head.msg_name, head.msg_namelen as usize, way);
+    let control = Side::new(head.msg_control, head.msg_controllen, way);
+    (head.msg_name, head.msg_control) = (name.at(), control.at());
+    let parts = (
+        head.msg_iov.cast_const(),
+        c_int::try_from(head.msg_iovlen).unwrap_or(c_int::MAX),
+    );
+    let with = |own: msghdr| {
+        let moved = call(&own);
+        if way == Way::In && moved >= 0 {
+            name.give(own.msg_namelen as usize);
+            control.give(own.msg_controllen);
+            // SAFETY: the program's message, into which the kernel writes these.
+            unsafe {
+                let given = &mut *given.cast_mut();
+                given.msg_namelen = own.msg_namelen;
+                given.msg_controllen = own.msg_controllen;
+                given.msg_flags = own.msg_flags;
             }
-            moved
-        },
-    )
+        }
+        moved
+    };
+    let by_pieces = |pieces: &[iovec], _| with(message_of(head, pieces));
+    vector(parts, way, || false, || with(head), by_pieces)
 }
 
-/// The program's own thread copies, so only what it may access is moved. `plain` is the call as it
-/// was made: of a buffer of which nothing may be accessed the kernel says so.
-fn moved(
-    parts: &[iovec],
-    way: Way,
-    goes_on: impl Fn() -> bool,
-    plain: impl Fn() -> ssize_t,
-    call: impl Fn(*const c_void, size_t, size_t) -> ssize_t,
-) -> ssize_t {
-    let total = parts
-        .iter()
-        .fold(0usize, |sum, part| sum.saturating_add(part.iov_len));
-    let Some(memory) = Memory::new(total.min(MOST)) else {
-        crate::buffers::set_errno(libc::ENOMEM);
-        return -1;
-    };
-    let mut done = 0;
-    loop {
-        let wanted = (total - done).min(MOST);
-        let bytes = reach(parts, done, wanted, way);
-        if bytes == 0 && wanted > 0 {
-            return if done > 0 { done as ssize_t } else { plain() };
+/// A message with these parts, and all else of another.
+pub fn message_of(head: msghdr, parts: &[iovec]) -> msghdr {
+    let mut own = head;
+    own.msg_iov = parts.as_ptr().cast_mut();
+    own.msg_iovlen = parts.len() as _;
+    own
+}
+
+/// Pieces in a row, without an allocation as long as they are few.
+struct Pieces {
+    few: [iovec; FEW],
+    count: usize,
+    many: Vec<iovec>,
+}
+
+impl Pieces {
+    fn new() -> Pieces {
+        let none = iovec {
+            iov_base: null_mut(),
+            iov_len: 0,
+        };
+        Pieces {
+            few: [none; FEW],
+            count: 0,
+            many: Vec::new(),
         }
-        if way == Way::Out {
-            copy(parts, done, memory.at, bytes, way);
+    }
+
+    fn all(&self) -> &[iovec] {
+        match self.many.is_empty() {
+            true => &self.few[..self.count],
+            false => &self.many,
         }
-        let result = call(memory.at.cast_const().cast(), bytes, done);
-        if result < 0 {
-            return if done > 0 { done as ssize_t } else { result };
+    }
+
+    /// Adds bytes, to the last piece if they follow it. Says whether the kernel takes so many.
+    fn add(&mut self, at: *mut u8, bytes: usize) -> bool {
+        let all = match self.many.is_empty() {
+            true => &mut self.few[..self.count],
+            false => &mut self.many[..],
+        };
+        let count = all.len();
+        if let Some(last) = all.last_mut()
+            && last.iov_base.cast::<u8>().wrapping_add(last.iov_len) == at
+        {
+            last.iov_len += bytes;
+            return true;
         }
-        // A datagram may have been longer than the buffer, and the call may say so.
-        let here = (result as usize).min(bytes);
-        if way == Way::In {
-            copy(parts, done, memory.at, here, way);
+        let piece = iovec {
+            iov_base: at.cast(),
+            iov_len: bytes,
+        };
+        match count {
+            _ if bytes == 0 => {}
+            MOST_PIECES => return false,
+            _ if count < FEW => {
+                self.few[count] = piece;
+                self.count += 1;
+            }
+            FEW => self.many.extend(self.few.into_iter().chain([piece])),
+            _ => self.many.push(piece),
         }
-        done += here;
-        if here < result as usize {
-            return result;
+        true
+    }
+}
+
+/// What one call moves: bytes of a vector from its byte `from` on.
+struct Cut<'a> {
+    parts: &'a [iovec],
+    from: usize,
+    memory: &'a Memory,
+    pieces: Pieces,
+    bytes: usize,
+}
+
+impl<'a> Cut<'a> {
+    /// As much as there is memory for, and as the kernel takes. What the device serves goes by way
+    /// of ours, its `first` bytes among them if they are known. The rest goes by itself: the kernel
+    /// knows whether the program may access it, and stops there or refuses the call.
+    fn new(
+        engine: &Engine,
+        (parts, mut first): (&'a [iovec], Option<Range<usize>>),
+        from: usize,
+        way: Way,
+        memory: &'a Memory,
+    ) -> Cut<'a> {
+        let mut cut = Cut {
+            parts,
+            from,
+            memory,
+            pieces: Pieces::new(),
+            bytes: 0,
+        };
+        let mut used = 0;
+        for (at, bytes) in in_parts(parts, from, usize::MAX) {
+            let (mut at, end) = (at as usize, (at as usize).saturating_add(bytes));
+            while at < end {
+                let found = first.take().or_else(|| served(engine, at, end, way));
+                let served = found.unwrap_or_else(|| {
+                    let end = end.min(at.saturating_add(MOST));
+                    end..end
+                });
+                let ours = served.len().min(memory.layout.size() - used);
+                let is_all = cut.add(at as *mut u8, served.start - at)
+                    && cut.add(memory.at.wrapping_add(used), ours)
+                    && ours == served.len();
+                if !is_all {
+                    return cut;
+                }
+                used += ours;
+                at = served.end;
+            }
         }
-        if here < wanted || done == total || !goes_on() {
-            return done as ssize_t;
+        cut
+    }
+
+    fn add(&mut self, at: *mut u8, bytes: usize) -> bool {
+        let is_added = self.pieces.add(at, bytes);
+        self.bytes += if is_added { bytes } else { 0 };
+        is_added
+    }
+
+    /// Copies, of the first bytes, those that go by way of our memory.
+    fn copy(&self, bytes: usize, way: Way) {
+        let start = self.memory.at as usize;
+        let memory = start..start + self.memory.layout.size();
+        let mut pieces = self.pieces.all().iter();
+        let (mut ours, mut left) = (null_mut(), 0);
+        for (mut theirs, mut bytes) in in_parts(self.parts, self.from, bytes) {
+            while bytes > 0 {
+                if left == 0 {
+                    let Some(next) = pieces.next() else {
+                        return;
+                    };
+                    (ours, left) = (next.iov_base.cast::<u8>(), next.iov_len);
+                }
+                let here = left.min(bytes);
+                // SAFETY: the program named this memory, which the device serves; ours is as long.
+                unsafe {
+                    match way {
+                        _ if !memory.contains(&(ours as usize)) => {}
+                        Way::In => copy_nonoverlapping(ours.cast_const(), theirs, here),
+                        Way::Out => copy_nonoverlapping(theirs.cast_const(), ours, here),
+                    }
+                }
+                (ours, theirs) = (ours.wrapping_add(here), theirs.wrapping_add(here));
+                (left, bytes) = (left - here, bytes - here);
+            }
         }
     }
 }
 
-/// The pieces of a vector that have so many bytes from its byte `from` on.
-fn pieces(parts: &[iovec], from: usize, bytes: usize) -> impl Iterator<Item = (*mut u8, usize)> {
+/// The places in the program's memory that have so many bytes of a vector from its byte `from` on.
+fn in_parts(parts: &[iovec], from: usize, bytes: usize) -> impl Iterator<Item = (*mut u8, usize)> {
     let (mut skip, mut left) = (from, bytes);
     parts.iter().map(move |part| {
         let skipped = skip.min(part.iov_len);
@@ -218,34 +365,71 @@ fn pieces(parts: &[iovec], from: usize, bytes: usize) -> impl Iterator<Item = (*
     })
 }
 
-/// How many of these bytes the program may access, up to the first one that it may not.
-fn reach(parts: &[iovec], from: usize, bytes: usize, way: Way) -> usize {
-    let Some(engine) = signal_engine() else {
-        return bytes;
+/// `plain` is the call as it was made, for a vector of which the kernel would take nothing.
+fn moved(
+    engine: &Engine,
+    (parts, mut first): (&[iovec], Option<Range<usize>>),
+    way: Way,
+    goes_on: impl Fn() -> bool,
+    plain: impl Fn() -> ssize_t,
+    call: impl Fn(&[iovec], size_t) -> ssize_t,
+) -> ssize_t {
+    let lengths = parts.iter().map(|part| part.iov_len);
+    let total = lengths.fold(0, usize::saturating_add);
+    if total > isize::MAX as usize {
+        return plain();
+    }
+    let Some(memory) = Memory::new(total.min(MOST)) else {
+        crate::buffers::set_errno(libc::ENOMEM);
+        return -1;
     };
-    let mut all = 0;
-    for (at, here) in pieces(parts, from, bytes) {
-        let may = accessible(engine, at as usize, here, way);
-        all += may;
-        if may < here {
-            break;
+    let mut done = 0;
+    loop {
+        let cut = Cut::new(engine, (parts, first.take()), done, way, &memory);
+        if way == Way::Out {
+            cut.copy(cut.bytes, way);
+        }
+        let result = call(cut.pieces.all(), done);
+        if result < 0 {
+            return if done > 0 { done as ssize_t } else { result };
+        }
+        // A datagram may have been longer than the buffer, and the call may say so.
+        let here = (result as usize).min(cut.bytes);
+        if way == Way::In {
+            cut.copy(here, way);
+        }
+        done += here;
+        if here < result as usize {
+            return result;
+        }
+        if here < cut.bytes || done == total || !goes_on() {
+            return done as ssize_t;
         }
     }
-    all
 }
 
-/// Copies bytes between a vector, from its byte `from` on, and memory off the device.
-fn copy(parts: &[iovec], from: usize, memory: *mut u8, bytes: usize, way: Way) {
-    let mut at = 0;
-    for (theirs, here) in pieces(parts, from, bytes) {
-        let ours = memory.wrapping_add(at);
-        // SAFETY: the program named this memory as its buffer; ours is long enough.
-        unsafe {
-            match way {
-                Way::In => copy_nonoverlapping(ours, theirs, here),
-                Way::Out => copy_nonoverlapping(theirs, ours, here),
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the kernel wants them: in a row, joined where one follows another, and not too many.
+    #[test]
+    fn pieces_are_joined_and_counted() {
+        let mut pieces = Pieces::new();
+        let at = |n: usize| (n * PAGE) as *mut u8;
+        assert!(pieces.add(at(1), 0) && pieces.all().is_empty());
+        for n in 1..=MOST_PIECES {
+            assert!(pieces.add(at(2 * n), 100));
+            assert!(pieces.add(at(2 * n).wrapping_add(100), 0));
+            assert!(pieces.add(at(2 * n).wrapping_add(100), 20), "it follows");
+            assert_eq!(pieces.all().len(), n);
+            let places = pieces
+                .all()
+                .iter()
+                .map(|one| (one.iov_base.cast(), one.iov_len));
+            assert!(places.eq((1..=n).map(|n| (at(2 * n), 120))), "{n}");
         }
-        at += here;
+        assert!(!pieces.add(at(1), 1) && pieces.all().len() == MOST_PIECES);
+        assert!(pieces.add(at(1), 0));
     }
 }

@@ -4,7 +4,7 @@
 //! Hooks touch such a buffer, which traps as any access of the program does, and try again.
 
 use crate::device::engine;
-use libc::{c_char, c_int, c_void, iovec, msghdr, size_t, socklen_t};
+use libc::{c_char, c_int, c_void, iovec, size_t, socklen_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, errno, sys};
 use sluice_runtime::{Engine, Trap, is_calm};
@@ -163,18 +163,6 @@ impl Buffers for (*const iovec, c_int) {
             touched |= (part.iov_base.cast_const(), part.iov_len).touch(engine);
         }
         touched
-    }
-}
-
-impl Buffers for *const msghdr {
-    fn touch(&self, engine: &Engine) -> bool {
-        // SAFETY: the program's message.
-        let message = unsafe { &**self };
-        let head = One(*self).touch(engine);
-        let name = (message.msg_name.cast_const(), message.msg_namelen as usize).touch(engine);
-        let control = (message.msg_control.cast_const(), message.msg_controllen).touch(engine);
-        let parts = (message.msg_iov.cast_const(), message.msg_iovlen as c_int).touch(engine);
-        head | name | control | parts
     }
 }
 

@@ -1,8 +1,9 @@
 //! System calls that move the program's bytes: see [`crate::buffers`] and [`crate::bounce`].
 
-use crate::bounce::{Way, message, vector, whole};
-use crate::buffers::{One, with_pages};
+use crate::bounce::{Side, Way, message, message_of, vector, whole};
+use crate::buffers::with_pages;
 use crate::next;
+use crate::waits::told;
 use libc::{c_int, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
 
@@ -28,10 +29,11 @@ fn blocks(fd: c_int) -> bool {
 }
 
 /// Functions that move bytes: where the buffer is, what follows its length, which way bytes go, and
-/// when a call for all is followed by one for the rest.
+/// when a call for all is followed by one for the rest. `$parts` does the same for several pieces.
 macro_rules! moves {
     ($($name:ident as $next:ident $symbol:literal
-       ($buf:ty $(, $at:ident: $type:ty)? $(; $flags:ident)?), $way:ident, $goes_on:ident;)+) => {$(
+       ($buf:ty $(, $at:ident: $type:ty)? $(; $flags:ident)?), $parts:ident, $way:ident,
+       $goes_on:ident;)+) => {$(
         next!($next: $symbol(
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t);
@@ -43,10 +45,17 @@ macro_rules! moves {
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
             let from = (buf.cast_const(), n);
-            whole(from, Way::$way, || $goes_on(fd), |at, left, _done| {
+            whole(from, Way::$way, || $goes_on(fd), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?
                 // SAFETY: passed on, from where the call before stopped.
-                unsafe { $next(fd, at.cast_mut(), left $(, $at)? $(, $flags)?) }
+                unsafe {
+                    match pieces {
+                        [one] => $next(fd, one.iov_base, one.iov_len $(, $at)? $(, $flags)?),
+                        _ => $parts(
+                            fd, pieces.as_ptr(), pieces.len() as c_int $(, $at)? $(, $flags)?
+                        ),
+                    }
+                }
             })
         }
     )+};
@@ -56,15 +65,39 @@ fn never(_: c_int) -> bool {
     false
 }
 
+/// Sends pieces of a buffer together.
+///
+/// # Safety
+/// As many pieces.
+unsafe fn send_parts(fd: c_int, parts: *const iovec, n: c_int, flags: c_int) -> ssize_t {
+    // SAFETY: plain data, for which zeros are valid; passed on.
+    unsafe {
+        let pieces = core::slice::from_raw_parts(parts, n as usize);
+        next_sendmsg(fd, &message_of(core::mem::zeroed(), pieces), flags)
+    }
+}
+
+/// Receives into pieces of a buffer together.
+///
+/// # Safety
+/// As many pieces.
+unsafe fn recv_parts(fd: c_int, parts: *const iovec, n: c_int, flags: c_int) -> ssize_t {
+    // SAFETY: as above.
+    unsafe {
+        let pieces = core::slice::from_raw_parts(parts, n as usize);
+        next_recvmsg(fd, &mut message_of(core::mem::zeroed(), pieces), flags)
+    }
+}
+
 moves! {
-    read as next_read c"read" (*mut c_void), In, is_file;
-    write as next_write c"write" (*mut c_void), Out, blocks;
-    pread as next_pread c"pread" (*mut c_void, from: off_t), In, is_file;
-    pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), Out, blocks;
-    pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), In, is_file;
-    pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), Out, blocks;
-    send as next_send c"send" (*mut c_void; flags), Out, blocks;
-    recv as next_recv c"recv" (*mut c_void; flags), In, never;
+    read as next_read c"read" (*mut c_void), next_readv, In, is_file;
+    write as next_write c"write" (*mut c_void), next_writev, Out, blocks;
+    pread as next_pread c"pread" (*mut c_void, from: off_t), next_preadv, In, is_file;
+    pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), next_pwritev, Out, blocks;
+    pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), next_preadv64, In, is_file;
+    pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), next_pwritev64, Out, blocks;
+    send as next_send c"send" (*mut c_void; flags), send_parts, Out, blocks;
+    recv as next_recv c"recv" (*mut c_void; flags), recv_parts, In, never;
 }
 
 macro_rules! hooks {
@@ -98,11 +131,11 @@ macro_rules! vectors {
         ) -> ssize_t {
             // SAFETY: passed on.
             let plain = || unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) };
-            vector((parts, n), Way::$way, || $goes_on(fd), plain, |at, left, _done| {
+            vector((parts, n), Way::$way, || $goes_on(fd), plain, |pieces, _done| {
                 $(let $at = moved_on($at, _done);)?
-                let part = iovec { iov_base: at.cast_mut(), iov_len: left };
+                let (parts, n) = (pieces.as_ptr(), pieces.len() as c_int);
                 // SAFETY: passed on, from where the call before stopped.
-                unsafe { $next(fd, &part, 1 $(, $at)? $(, $flags)?) }
+                unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) }
             })
         }
     )+};
@@ -136,7 +169,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) ->
     let from = given.cast_const();
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_recvmsg(fd, own.cast_mut(), flags) };
-    with_pages(from, || message(from, Way::In, || call(from), call))
+    message(from, Way::In, || call(from), call)
 }
 
 /// # Safety
@@ -145,7 +178,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) ->
 pub unsafe extern "C" fn sendmsg(fd: c_int, given: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_sendmsg(fd, own, flags) };
-    with_pages(given, || message(given, Way::Out, || call(given), call))
+    message(given, Way::Out, || call(given), call)
 }
 
 hooks! {
@@ -175,16 +208,45 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     len: *mut socklen_t,
 ) -> ssize_t {
-    let address = (One(from), One(len));
-    with_pages(address, || {
-        // SAFETY: passed on.
+    let call = |from, len| {
+        let whole_buffer = (buf.cast_const(), n);
         whole(
-            (buf.cast_const(), n),
+            whole_buffer,
             Way::In,
             || false,
-            |at, left, _| unsafe { next_recvfrom(fd, at.cast_mut(), left, flags, from, len) },
+            |pieces, _| {
+                let [one] = pieces else {
+                    return recv_from_into(fd, pieces, flags, from, len);
+                };
+                // SAFETY: passed on.
+                unsafe { next_recvfrom(fd, one.iov_base, one.iov_len, flags, from, len) }
+            },
         )
-    })
+    };
+    // SAFETY: passed on.
+    unsafe { told(from, len, call) }
+}
+
+/// Receives into pieces of a buffer, and says from where.
+fn recv_from_into(
+    fd: c_int,
+    pieces: &[iovec],
+    flags: c_int,
+    from: *mut sockaddr,
+    len: *mut socklen_t,
+) -> ssize_t {
+    // SAFETY: plain data, for which zeros are valid; the program's length, if there is one.
+    unsafe {
+        let mut own: msghdr = message_of(core::mem::zeroed(), pieces);
+        if !from.is_null() && !len.is_null() {
+            (own.msg_name, own.msg_namelen) = (from.cast(), *len);
+        }
+        let received = next_recvmsg(fd, &mut own, flags);
+        if received >= 0 && !own.msg_name.is_null() {
+            *len = own.msg_namelen;
+        }
+        received
+    }
 }
 
 /// # Safety
@@ -198,16 +260,24 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     len: socklen_t,
 ) -> ssize_t {
-    let address = (to.cast::<c_void>(), len as size_t);
-    with_pages(address, || {
-        // SAFETY: passed on.
-        whole(
-            (buf, n),
-            Way::Out,
-            || blocks(fd),
-            |at, left, _| unsafe { next_sendto(fd, at, left, flags, to, len) },
-        )
-    })
+    let address = Side::new(to.cast_mut().cast(), len as size_t, Way::Out);
+    whole(
+        (buf, n),
+        Way::Out,
+        || blocks(fd),
+        |pieces, _| {
+            // SAFETY: passed on; plain data, for which zeros are valid.
+            unsafe {
+                let [one] = pieces else {
+                    let mut own: msghdr = message_of(core::mem::zeroed(), pieces);
+                    (own.msg_name, own.msg_namelen) = (address.at(), len);
+                    return next_sendmsg(fd, &own, flags);
+                };
+                let to = address.at().cast_const().cast();
+                next_sendto(fd, one.iov_base, one.iov_len, flags, to, len)
+            }
+        },
+    )
 }
 
 /// The functions that programs built with `_FORTIFY_SOURCE` call in place of these: the C library's

@@ -10,7 +10,7 @@ use crate::next;
 use core::ptr::copy_nonoverlapping;
 use libc::{c_int, c_long, c_uint, c_void, clockid_t, epoll_event, fd_set, id_t, idtype_t};
 use libc::{itimerspec, itimerval, nfds_t, pid_t, pollfd, rusage, siginfo_t, sigset_t, size_t};
-use libc::{sockaddr, sockaddr_storage, socklen_t, timespec, timeval};
+use libc::{sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
 
 /// A value of the program's, by way of the stack if it lies on the device.
 struct Held<T: Copy> {
@@ -414,11 +414,11 @@ next!(next_accept4: c"accept4"
 ///
 /// # Safety
 /// Null, or memory of the program's with its length.
-unsafe fn told(
+pub unsafe fn told(
     from: *mut sockaddr,
     n: *mut socklen_t,
-    call: impl FnOnce(*mut sockaddr, *mut socklen_t) -> c_int,
-) -> c_int {
+    call: impl FnOnce(*mut sockaddr, *mut socklen_t) -> ssize_t,
+) -> ssize_t {
     let placed = signal_engine()
         .is_some_and(|engine| on_device(engine, from as usize) || on_device(engine, n as usize));
     if !placed || from.is_null() || n.is_null() {
@@ -430,13 +430,13 @@ unsafe fn told(
         let most = size_of::<sockaddr_storage>();
         let room = *n as usize;
         let mut length = room.min(most) as socklen_t;
-        let fd = call((&raw mut ours).cast(), &mut length);
-        if fd >= 0 {
+        let result = call((&raw mut ours).cast(), &mut length);
+        if result >= 0 {
             let bytes = (length as usize).min(room).min(most);
             copy_nonoverlapping((&raw const ours).cast::<u8>(), from.cast(), bytes);
             *n = length;
         }
-        fd
+        result
     }
 }
 
@@ -445,7 +445,7 @@ unsafe fn told(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept(fd: c_int, from: *mut sockaddr, n: *mut socklen_t) -> c_int {
     // SAFETY: passed on.
-    unsafe { told(from, n, |from, n| next_accept(fd, from, n)) }
+    unsafe { told(from, n, |from, n| next_accept(fd, from, n) as ssize_t) as c_int }
 }
 
 /// # Safety
@@ -458,5 +458,9 @@ pub unsafe extern "C" fn accept4(
     flags: c_uint,
 ) -> c_int {
     // SAFETY: passed on.
-    unsafe { told(from, n, |from, n| next_accept4(fd, from, n, flags)) }
+    unsafe {
+        told(from, n, |from, n| {
+            next_accept4(fd, from, n, flags) as ssize_t
+        }) as c_int
+    }
 }

@@ -252,24 +252,27 @@ impl Engine {
     /// The first page of a range of addresses that the device serves: one that has not left it, and
     /// is not closed.
     pub fn next_served(&self, start: usize, end: usize) -> Option<usize> {
-        self.find_page(start, end, Host::serves)
+        let found = self.find_pages(start, end, false, Host::serves);
+        found.map(|pages| pages.start)
     }
 
-    /// The first page of a range of addresses that is the device's, and that it does not serve: the
-    /// program may have no access there. Files that may only be read are such pages where somebody
-    /// is `to_write`.
-    pub fn next_unserved(&self, start: usize, end: usize, to_write: bool) -> Option<usize> {
-        self.find_page(start, end, |host, lpn| {
-            !host.serves(lpn) || (to_write && host.is_sealed(lpn))
-        })
+    /// The first bytes in a row, of a range of addresses, that the device serves. Files that may
+    /// only be read are not among them where somebody is `to_write`.
+    pub fn served_run(&self, start: usize, end: usize, to_write: bool) -> Option<Range<usize>> {
+        let pages = self.find_pages(start, end, true, |host, lpn| {
+            host.serves(lpn) && !(to_write && host.is_sealed(lpn))
+        })?;
+        Some(pages.start.max(start)..pages.end)
     }
 
-    fn find_page(
+    /// The first page of a range of addresses that is one, and those in a row behind it.
+    fn find_pages(
         &self,
         start: usize,
         end: usize,
-        is_it: impl Fn(&Host, u64) -> bool,
-    ) -> Option<usize> {
+        in_a_row: bool,
+        is_one: impl Fn(&Host, u64) -> bool,
+    ) -> Option<Range<usize>> {
         let (mut first, mut end) = (start & !(PAGE - 1), end);
         if self.session.place == OnDevice::Heap {
             first = first.max(self.arena.0);
@@ -281,9 +284,14 @@ impl Engine {
         calm(|| {
             let core = self.core.lock();
             let host = &core.host;
-            (first..end)
-                .step_by(PAGE)
-                .find(|page| host.lpn(*page).is_some_and(|lpn| is_it(host, lpn)))
+            let is_one = |page: &usize| host.lpn(*page).is_some_and(|lpn| is_one(host, lpn));
+            let mut pages = (first..end).step_by(PAGE);
+            let first = pages.find(is_one)?;
+            let behind = match in_a_row {
+                true => pages.find(|page| !is_one(page)),
+                false => None,
+            };
+            Some(first..behind.unwrap_or(end))
         })
     }
 
