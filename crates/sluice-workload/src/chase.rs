@@ -6,11 +6,12 @@
 mod part;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::error::Error;
 use crate::hist::Histogram;
+use crate::meeting::Meeting;
 use crate::memory::Buffer;
 use crate::timer::Timer;
 use part::{Damage, Part, Timed, Untimed, Wrong};
@@ -101,7 +102,7 @@ pub fn run<R>(
         measure,
         buffer,
         timer: Timer::calibrate(),
-        barrier: Barrier::new(plan.parameters().threads as usize),
+        meeting: Meeting::new(plan.parameters().threads as usize),
     };
     let (build_ns, checksum) = crew.run()?;
     let passes = plan.parameters().passes as usize;
@@ -125,7 +126,7 @@ struct Crew<'a> {
     measure: Measure,
     buffer: &'a Buffer,
     timer: Timer,
-    barrier: Barrier,
+    meeting: Meeting,
 }
 
 impl Crew<'_> {
@@ -137,6 +138,8 @@ impl Crew<'_> {
             return self.work(0);
         }
         std::thread::scope(|scope| {
+            // A thread may not be had: those before it end then, too.
+            let _joined = self.meeting.join();
             let handles: Vec<_> = (0..threads)
                 .map(|thread| scope.spawn(move || self.work(thread)))
                 .collect();
@@ -152,6 +155,7 @@ impl Crew<'_> {
     /// One thread's whole life. A thread that finds damage still meets the others at every
     /// barrier, so that nobody waits forever.
     fn work(&self, thread: usize) -> Result<(u64, u64), Error> {
+        let _joined = self.meeting.join();
         let mut part = Part::new(self.plan, self.buffer, thread);
         let started = Instant::now();
         let mut state = part.build();
@@ -161,14 +165,14 @@ impl Crew<'_> {
             state = checked(&mut part, 0, &mut first).map_err(Error::from);
         }
         for pass in 0..self.plan.parameters().passes as usize {
-            self.barrier.wait();
+            self.meeting.wait();
             let started = Instant::now();
             if state.is_ok() {
                 state = self
                     .pass(&mut part, thread, pass, &mut first)
                     .map_err(Error::from);
             }
-            self.barrier.wait();
+            self.meeting.wait();
             if thread == 0 {
                 WALL_NS[pass].store(started.elapsed().as_nanos() as u64, Relaxed);
                 let mine = &THREADS[..self.plan.parameters().threads as usize];
@@ -341,7 +345,7 @@ mod tests {
             measure: Measure::Passes,
             buffer: &buffer,
             timer: Timer::calibrate(),
-            barrier: Barrier::new(1),
+            meeting: Meeting::new(1),
         };
         let mut part = Part::new(&plan, &buffer, 0);
         part.build().unwrap();

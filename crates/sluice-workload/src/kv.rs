@@ -1,10 +1,11 @@
 //! A key-value store in this process under YCSB load, which checks every value it reads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::hist::Histogram;
+use crate::meeting::Meeting;
 use crate::store::{Record, Store};
 use crate::timer::Timer;
 use crate::value::{self, Mismatch};
@@ -112,7 +113,7 @@ struct Bench<'a> {
     load: &'a Load,
     store: &'a Store,
     timer: Timer,
-    barrier: Barrier,
+    meeting: Meeting,
     /// Held while a record is added, so that keys are dense.
     adding: Mutex<()>,
     existing: AtomicU64,
@@ -129,7 +130,7 @@ impl<'a> Bench<'a> {
             load,
             store,
             timer,
-            barrier: Barrier::new(load.threads),
+            meeting: Meeting::new(load.threads),
             adding: Mutex::new(()),
             existing: AtomicU64::new(load.records),
             updates: AtomicU64::new(0),
@@ -144,16 +145,19 @@ impl<'a> Bench<'a> {
     /// end. One thread runs here, because starting one allocates.
     fn each_thread(&self, work: impl Fn(&Self, usize) + Sync) -> u64 {
         let timed = |thread: usize| {
-            self.barrier.wait();
+            let _joined = self.meeting.join();
+            self.meeting.wait();
             let started = Instant::now();
             work(self, thread);
-            self.barrier.wait();
+            self.meeting.wait();
             started.elapsed().as_nanos() as u64
         };
         let timed = &timed;
         match self.load.threads {
             1 => timed(0),
             threads => std::thread::scope(|scope| {
+                // A thread may not be had: those before it end then, too.
+                let _joined = self.meeting.join();
                 (1..threads).for_each(|thread| drop(scope.spawn(move || timed(thread))));
                 timed(0)
             }),

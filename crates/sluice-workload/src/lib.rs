@@ -40,6 +40,7 @@ mod graph;
 mod hints;
 mod hist;
 mod kv;
+mod meeting;
 mod memory;
 mod mixed;
 pub mod numa;

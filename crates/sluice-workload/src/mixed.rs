@@ -1,12 +1,12 @@
 //! Threads that compute beside threads that load from pages at random.
 
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use sluice_units::{PAGE_BYTES, Rng};
 
+use crate::meeting::{Meeting, Over};
 use crate::memory::Buffer;
 use crate::value::mix;
 use sluice_streams::order::thread_rng;
@@ -57,7 +57,7 @@ pub fn run(load: &Load, memory: &Buffer) -> Found {
     let filled = (pages, started.elapsed().as_nanos() as u64);
     let (is_over, start) = (
         AtomicBool::new(false),
-        Barrier::new((load.computing + load.loading) as usize + 1),
+        Meeting::new((load.computing + load.loading) as usize + 1),
     );
     let (is_over, start) = (&is_over, &start);
     let mut found = Found {
@@ -66,6 +66,7 @@ pub fn run(load: &Load, memory: &Buffer) -> Found {
     };
     let mut wall_ns = 0;
     std::thread::scope(|scope| {
+        let (_joined, over_at_end) = (start.join(), Over(is_over));
         let compute = |thread| scope.spawn(move || compute(load.seed ^ thread, start, is_over));
         let computing: Vec<_> = (0..load.computing).map(compute).collect();
         let read = |thread| {
@@ -77,7 +78,7 @@ pub fn run(load: &Load, memory: &Buffer) -> Found {
         let started = Instant::now();
         let before = cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
         std::thread::sleep(load.time);
-        is_over.store(true, Relaxed);
+        drop(over_at_end);
         let mut computed_ns = 0;
         for thread in computing {
             let (cpu_ns, ran_ns, steps) = thread.join().expect("a thread panicked");
@@ -103,7 +104,8 @@ fn value(seed: u64, page: u64) -> u64 {
 }
 
 /// Computes until time is up: its CPU time and how long it ran, ns, and how many steps it made.
-fn compute(seed: u64, start: &Barrier, is_over: &AtomicBool) -> (u64, u64, u64) {
+fn compute(seed: u64, start: &Meeting, is_over: &AtomicBool) -> (u64, u64, u64) {
+    let _joined = start.join();
     start.wait();
     let own = libc::CLOCK_THREAD_CPUTIME_ID;
     let (started, cpu_before) = (Instant::now(), cpu_ns(own));
@@ -124,9 +126,10 @@ fn read(
     seed: u64,
     mut rng: Rng,
     memory: &Buffer,
-    start: &Barrier,
+    start: &Meeting,
     is_over: &AtomicBool,
 ) -> (u64, u64) {
+    let _joined = start.join();
     let pages = (memory.bytes() / PAGE) as u64;
     start.wait();
     let (mut loads, mut wrong) = (0, 0);
@@ -174,7 +177,7 @@ mod tests {
                 .all(|share| (0.0..=1.1).contains(share))
         );
         memory.word(5 * PAGE).store(1, Relaxed);
-        let (start, is_over) = (Barrier::new(1), AtomicBool::new(false));
+        let (start, is_over) = (Meeting::new(1), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let rng = thread_rng(3, 0, STREAM);
             let read = scope.spawn(|| read(3, rng, &memory, &start, &is_over));
@@ -193,7 +196,7 @@ mod tests {
         };
         // What the thread did before is no part of it.
         burn(Duration::from_millis(30));
-        let (start, is_over) = (Barrier::new(1), AtomicBool::new(true));
+        let (start, is_over) = (Meeting::new(1), AtomicBool::new(true));
         let (cpu_ns, ran_ns, steps) = compute(3, &start, &is_over);
         assert!(cpu_ns < 20_000_000 && steps == 0, "{cpu_ns} of {ran_ns} ns");
         let own = libc::CLOCK_THREAD_CPUTIME_ID;

@@ -4,12 +4,13 @@
 //! touch, write and lose the same page at the same time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Rng};
 
 use crate::error::Error;
+use crate::meeting::Meeting;
 use crate::memory::{Buffer, Scratch};
 use crate::value::mix;
 use sluice_streams::order::thread_rng;
@@ -70,7 +71,7 @@ pub fn run(load: &Load, buffer: &Buffer) -> Result<Found, Error> {
         load,
         buffer,
         pages,
-        barrier: Barrier::new(load.threads as usize),
+        meeting: Meeting::new(load.threads as usize),
         failed: AtomicBool::new(false),
         told: Mutex::default(),
         mismatches: AtomicU64::new(0),
@@ -78,6 +79,8 @@ pub fn run(load: &Load, buffer: &Buffer) -> Result<Found, Error> {
     let started = Instant::now();
     let (bench, deadline) = (&bench, started + load.time);
     let mut found = std::thread::scope(|scope| {
+        // A thread may not be had: those before it end then, too.
+        let _joined = bench.meeting.join();
         let handles: Vec<_> = (0..)
             .zip(versions)
             .map(|(thread, versions)| scope.spawn(move || bench.work(thread, versions, deadline)))
@@ -106,7 +109,7 @@ struct Bench<'a> {
     load: &'a Load,
     buffer: &'a Buffer,
     pages: u64,
-    barrier: Barrier,
+    meeting: Meeting,
     failed: AtomicBool,
     told: Mutex<Vec<String>>,
     mismatches: AtomicU64,
@@ -114,6 +117,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn work(&self, thread: u64, mut versions: Scratch, deadline: Instant) -> Found {
+        let _joined = self.meeting.join();
         let mut worker = Worker {
             bench: self,
             thread,
@@ -123,7 +127,7 @@ impl Bench<'_> {
         };
         // Everything is written once, so that from here on no word may be zero.
         (0..self.pages).for_each(|page| worker.visit(page, true));
-        self.barrier.wait();
+        self.meeting.wait();
         let mut sweep = thread * self.pages / self.load.threads;
         while Instant::now() < deadline && !self.failed.load(Relaxed) {
             let sweeping = worker.rng.below(SWEEP_ONE_IN) == 0;
@@ -142,7 +146,7 @@ impl Bench<'_> {
                 worker.visit(page, write);
             }
         }
-        self.barrier.wait();
+        self.meeting.wait();
         (0..self.pages).for_each(|page| worker.visit(page, false));
         worker.found
     }
@@ -261,12 +265,34 @@ mod tests {
         }
     }
 
+    /// The other threads waited for it at their barrier for ever.
+    #[test]
+    fn a_thread_that_panics_ends_the_run() {
+        let (said, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (load, buffer) = (load(3, 0), Buffer::anonymous(2048 * 4096).unwrap());
+            let bench = bench(&load, &buffer);
+            let run = || {
+                std::thread::scope(|scope| {
+                    // The last one has no room for the version of the last page.
+                    for (thread, pages) in [(0, 2048), (1, 2048), (2, 1024)] {
+                        let (bench, versions) = (&bench, Scratch::new(pages).unwrap());
+                        scope.spawn(move || bench.work(thread, versions, Instant::now()));
+                    }
+                });
+            };
+            let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            said.send(run.is_err())
+        });
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
+    }
+
     fn bench<'a>(load: &'a Load, buffer: &'a Buffer) -> Bench<'a> {
         Bench {
             load,
             buffer,
             pages: buffer.bytes() as u64 / PAGE_BYTES,
-            barrier: Barrier::new(load.threads as usize),
+            meeting: Meeting::new(load.threads as usize),
             failed: AtomicBool::new(false),
             told: Mutex::default(),
             mismatches: AtomicU64::new(0),

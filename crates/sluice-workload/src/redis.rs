@@ -15,6 +15,7 @@ pub use conn::{Address, Connection};
 
 use crate::error::Error;
 use crate::hist::Histogram;
+use crate::meeting::Over;
 use crate::resp::Reply;
 use crate::value::{self, Mismatch};
 use sluice_streams::order::thread_rng;
@@ -233,6 +234,7 @@ impl<'a> Bench<'a> {
         let done = AtomicBool::new(false);
         let sent = || self.requests.load(SeqCst) - before;
         std::thread::scope(|scope| {
+            let over = Over(&done);
             let saver = self.load.bgsave_at.map(|at| {
                 let done = &done;
                 scope.spawn(move || {
@@ -245,7 +247,7 @@ impl<'a> Bench<'a> {
             let (phase, parts) = self.phase("run", |connection, thread, latencies| {
                 self.operate(connection, thread, latencies)
             });
-            done.store(true, SeqCst);
+            drop(over);
             let save = saver.map(|saver| saver.join().expect("the saving thread panicked"));
             let save = save.and_then(|save| save.map_err(|e| self.failed(e.to_string())).ok());
             (phase, parts, save)

@@ -6,11 +6,12 @@
 use std::hint::{black_box, spin_loop};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::hist::Histogram;
+use crate::meeting::{Meeting, Over};
 use crate::memory::{Buffer, Scratch};
 use crate::timer::Timer;
 use sluice_streams::order;
@@ -97,17 +98,19 @@ pub fn run<R>(plan: &Plan, buffer: &Buffer, read: impl FnOnce(&Measured) -> R) -
     }
     let alone = plan.threads == 0;
     let waiting = plan.threads as usize + usize::from(plan.chase > 0);
-    let (barrier, over) = (Barrier::new(waiting), AtomicBool::new(false));
+    let (meeting, over) = (Meeting::new(waiting), AtomicBool::new(false));
     let (started_ns, ended_ns) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
     let clock = Instant::now();
     let now = || clock.elapsed().as_nanos() as u64;
     let refused = std::thread::scope(|scope| {
+        let (_joined, over_at_end) = (meeting.join(), Over(&over));
         let workers: Vec<_> = (0..plan.threads)
             .map(|number| {
-                let (barrier, started_ns, ended_ns) = (&barrier, &started_ns, &ended_ns);
+                let (meeting, started_ns, ended_ns) = (&meeting, &started_ns, &ended_ns);
                 scope.spawn(move || {
+                    let _joined = meeting.join();
                     let bound = bind(plan, number);
-                    barrier.wait();
+                    meeting.wait();
                     started_ns.fetch_min(now(), Relaxed);
                     if bound.is_ok() {
                         Worker::new(plan, buffer, number).work();
@@ -118,10 +121,11 @@ pub fn run<R>(plan: &Plan, buffer: &Buffer, read: impl FnOnce(&Measured) -> R) -
             })
             .collect();
         if plan.chase > 0 {
-            let (barrier, over, chaser) = (&barrier, &over, &chaser);
+            let (meeting, over, chaser) = (&meeting, &over, &chaser);
             let (started_ns, ended_ns) = (&started_ns, &ended_ns);
             scope.spawn(move || {
-                barrier.wait();
+                let _joined = meeting.join();
+                meeting.wait();
                 if alone {
                     started_ns.store(now(), Relaxed);
                 }
@@ -138,7 +142,7 @@ pub fn run<R>(plan: &Plan, buffer: &Buffer, read: impl FnOnce(&Measured) -> R) -
             .into_iter()
             .map(|worker| worker.join().expect("a thread panicked"));
         let refused = bound.fold(Ok(()), io::Result::and);
-        over.store(true, Relaxed);
+        drop(over_at_end);
         refused
     });
     refused.map_err(Error::system("binding a thread to a CPU"))?;

@@ -53,6 +53,17 @@ pub struct Bare {
     pub calls: Calls,
 }
 
+/// Ends the process if its thread panics: another one waits for this one's page, or for its fault.
+struct Together;
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 struct Floor {
     uffd: Uffd,
     region: Mapping,
@@ -148,6 +159,7 @@ impl Bare {
         }
         FLOOR.store((&raw const floor).cast_mut(), Release);
         let cost = std::thread::scope(|scope| {
+            let _together = Together;
             match self.answer {
                 Answer::Signal => install(),
                 _ => _ = scope.spawn(|| serve(&floor, self.answer != Answer::Polling)),
@@ -189,6 +201,7 @@ fn touch_all(floor: &Floor) -> f64 {
 
 /// A thread that answers events, up to the one that comes after `stop`.
 fn serve(floor: &Floor, block: bool) {
+    let _together = Together;
     let mut events = [Event {
         address: 0,
         write: false,
