@@ -1,4 +1,4 @@
-//! What a disk has done.
+//! What a disk has done. A request counts once: as what was carried out, or as one that failed.
 
 use hdrhistogram::Histogram;
 

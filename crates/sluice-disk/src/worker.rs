@@ -122,14 +122,16 @@ impl Worker {
             }
         };
         let is_timed = matches!(asked, Asked::Read(_) | Asked::Write(_));
-        self.count(&asked);
         let power = self.power.clone();
         let done = match power.hold() {
             Some(_held) => self.try_to(&mut served, &asked),
             None => Err(DoorError::NoPower),
         };
         match done {
-            Ok(at_ns) => (served.end(Answer::Ok), is_timed, at_ns),
+            Ok(at_ns) => {
+                self.count(&asked);
+                (served.end(Answer::Ok), is_timed, at_ns)
+            }
             // Nobody is there who would hear of it.
             Err(DoorError::NoPower) => (served.end(Answer::Failed), false, now_ns()),
             Err(why) => {

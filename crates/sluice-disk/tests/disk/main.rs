@@ -269,6 +269,14 @@ fn a_request_that_cannot_be_fails_and_changes_nothing() {
     assert_eq!(bench.request(READ, 0, &[], BLOCK as usize).0, OK);
     let figures = bench.finish();
     assert_eq!(figures.failed, 14);
+    // What failed is counted as that alone.
+    let carried_out = [
+        figures.reads,
+        figures.writes,
+        figures.flushes,
+        figures.read_bytes,
+    ];
+    assert_eq!(carried_out, [1, 0, 0, BLOCK]);
     assert!(figures.why.is_some_and(|why| why.contains("it is broken")));
 }
 
@@ -315,7 +323,11 @@ fn a_disk_without_power_moves_no_byte() {
     assert_eq!(bench.request(FLUSH, 0, &[], 0).0, FAILED);
     assert!(bench.page(1) == pattern(3, 1));
     assert_eq!(bench.model.calls(), [("write", 1..2)]);
-    bench.finish();
+    let figures = bench.finish();
+    assert_eq!(
+        [figures.writes, figures.written_bytes, figures.flushes],
+        [1, BLOCK, 0]
+    );
 }
 
 #[test]
