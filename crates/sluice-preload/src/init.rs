@@ -3,7 +3,10 @@
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
 use crate::{altstack, fork, malloc, mask, old_signals, profile, system};
-use sluice_runtime::{Engine, OnDevice, Session, Space, StartError, Trap, with_own_files};
+use sluice_runtime::{
+    Engine, OnDevice, Session, SessionError, Space, StartError, Trap, with_own_files,
+};
+use std::io::ErrorKind;
 use std::path::Path;
 
 #[used]
@@ -21,6 +24,7 @@ extern "C" fn construct() {
             sluice_runtime::fatal::on_panic();
             match with_own_files(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
+                Err(e) if is_of_another_user(Path::new(&dir), &e) => Heap::Next,
                 Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }
         }
@@ -33,6 +37,19 @@ extern "C" fn destruct() {
         sluice_runtime::shmem::client::end();
         engine.finish();
     }
+}
+
+/// Whether a program that the run's own program started runs as another user, who may not read the
+/// session. It goes on off the device, as under `sudo`, and the command counts it.
+fn is_of_another_user(dir: &Path, error: &StartError) -> bool {
+    let StartError::Session(SessionError::File { source, .. }) = error else {
+        return false;
+    };
+    // SAFETY: no pointers.
+    let parent = unsafe { libc::getppid() };
+    let name = dir.file_name().and_then(|name| name.to_str());
+    let is_runs_own = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
+    source.kind() == ErrorKind::PermissionDenied && !is_runs_own
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that

@@ -103,8 +103,8 @@ pub fn of_programs(outside: u64) {
     if outside > 0 {
         errln!(
             "sluice: warning: {outside} {} not on the device, for the preload library did not \
-             start there: statically linked, set-user-ID, of another machine or C library, or \
-             started without LD_PRELOAD in the environment",
+             start there: statically linked, set-user-ID, of another user, machine or C library, \
+             or started without LD_PRELOAD in the environment",
             if outside == 1 {
                 "program was"
             } else {
