@@ -91,6 +91,11 @@ pub const LOCK_FILE: &str = "lock";
 /// Each process locks the byte of the lock file whose number is its statistics' inode. One whose
 /// lock ends for a moment locks another one meanwhile: the number with this bit.
 pub const MEANWHILE: u64 = 1 << 62;
+/// The byte that a session's keeper locks while it looks for what ended programs leave.
+pub const KEEPER: u64 = 1 << 61;
+/// A session with so many files has more than its keeper leaves there: the next program that starts
+/// waits for it, and it looks without a rest.
+pub const CROWD_FILES: usize = 4096;
 /// Files of so many first images of a process stay as long as it runs.
 pub const FIRST_IMAGES: u32 = 2;
 /// What the lock file says: this folder is a session's, and may be removed when nobody holds it.

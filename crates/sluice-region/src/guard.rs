@@ -146,6 +146,14 @@ pub fn lock_byte(fd: i32, at: u64) -> Result<bool> {
     }
 }
 
+/// Whether somebody else has locked a byte by [`lock_byte`].
+pub fn is_byte_locked(fd: i32, at: u64) -> bool {
+    let mut lock = byte(at, libc::F_WRLCK);
+    // SAFETY: a live request; a number that is no descriptor is told.
+    let asked = unsafe { libc::fcntl(fd, libc::F_OFD_GETLK, &raw mut lock) };
+    asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
 /// Gives a locked byte back.
 pub fn unlock_byte(fd: i32, at: u64) {
     // Without a lock there is nothing to give back.
@@ -200,14 +208,17 @@ fn whole(kind: i32) -> libc::flock {
     lock
 }
 
-fn set_lock(fd: i32, at: u64, kind: i32) -> Result<()> {
-    // SAFETY: plain data, for which zeros are valid.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
+/// A request for one byte.
+fn byte(at: u64, kind: i32) -> libc::flock {
+    let mut lock = whole(kind);
     // An offset has no sign; half of the inodes of a file system with such numbers share a byte.
-    lock.l_start = (at & (i64::MAX >> 1) as u64) as i64;
+    lock.l_start = (at & i64::MAX as u64) as i64;
     lock.l_len = 1;
+    lock
+}
+
+fn set_lock(fd: i32, at: u64, kind: i32) -> Result<()> {
+    let lock = byte(at, kind);
     // SAFETY: a live request; a number that is no descriptor is told.
     match unsafe { libc::fcntl(fd, libc::F_OFD_SETLK, &raw const lock) } {
         0 => Ok(()),
@@ -316,6 +327,26 @@ mod tests {
         assert!(open_folder(&at, other).is_err());
         std::os::unix::fs::symlink(&at, at.join("back")).unwrap();
         assert!(open_folder(&at.join("back"), None).is_err());
+        std::fs::remove_dir_all(&at).unwrap();
+    }
+
+    /// The highest bit that an offset has was left out, so that two bytes were one.
+    #[test]
+    fn each_byte_has_its_own_lock() {
+        let at = folder("bytes");
+        std::fs::write(at.join("file"), "").unwrap();
+        let open = || open_regular(&at.join("file"), true, None).unwrap();
+        let (one, other) = (open(), open());
+        let bytes = [5, 5 | 1 << 61, 5 | 1 << 62];
+        for byte in bytes {
+            assert!(!is_byte_locked(other.as_raw_fd(), byte), "{byte:#x}");
+            assert!(lock_byte(one.as_raw_fd(), byte).unwrap(), "{byte:#x}");
+            assert!(is_byte_locked(other.as_raw_fd(), byte), "{byte:#x}");
+            assert!(!lock_byte(other.as_raw_fd(), byte).unwrap(), "{byte:#x}");
+        }
+        unlock_byte(one.as_raw_fd(), bytes[2]);
+        let locked = bytes.map(|byte| is_byte_locked(other.as_raw_fd(), byte));
+        assert_eq!(locked, [true, true, false]);
         std::fs::remove_dir_all(&at).unwrap();
     }
 

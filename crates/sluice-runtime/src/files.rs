@@ -1,6 +1,7 @@
 //! Files of the session directory that this process makes.
 
 use crate::clock::{now_ns, sleep_until};
+use crate::crowd::wait_for_keeper;
 use crate::error::{StartError, failed};
 use crate::folder::{Folder, ROOM, names};
 use crate::limits::allow_file;
@@ -79,6 +80,8 @@ pub fn create_for_server(
 /// session, so that nobody removes it while this process runs.
 pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError> {
     session.hold.take(&session.dir)?;
+    // Whatever it finds, the program runs.
+    let _ = wait_for_keeper(session);
     let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
     let map = map_file(&path, &file, view_bytes(of.pages), &[(0, MAP_AT as u64)])?;

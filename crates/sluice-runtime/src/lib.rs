@@ -15,6 +15,7 @@ mod clock;
 pub mod contents;
 mod control;
 mod costs;
+mod crowd;
 mod descriptors;
 mod desk;
 mod durable;

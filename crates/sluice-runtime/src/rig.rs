@@ -14,6 +14,16 @@ const STEP_NS: u64 = 50_000_000;
 /// A heap of 4096 pages with four of them in its cache, unless the settings say otherwise.
 pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
     let folder = tempfile::tempdir().expect("room");
+    std::fs::write(folder.path().join(LOCK_FILE), SESSION_MARK).expect("room");
+    let session = Session {
+        dir: folder.path().to_path_buf(),
+        ..session(settings)
+    };
+    Engine::start(session).expect("a device")
+}
+
+/// The session of such an engine, without a folder.
+pub fn session(settings: &[(&str, &str)]) -> Session {
     let mut raw = DeviceConfig::builder();
     let small = [("device.capacity", "16MiB"), ("cache.capacity", "16KiB")];
     let mut live = RawConfig::of(LiveSettings::PARAMS);
@@ -24,10 +34,9 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         };
         of.set(key, value).expect("a value of its kind");
     }
-    std::fs::write(folder.path().join(LOCK_FILE), SESSION_MARK).expect("room");
-    let session = Session {
+    Session {
         hold: Default::default(),
-        dir: folder.path().to_path_buf(),
+        dir: Default::default(),
         seed: 1,
         trap: Trap::Signal,
         place: OnDevice::Heap,
@@ -43,8 +52,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         ring_poll_ns: 0,
         settings: LiveSettings::new(live),
         device: DeviceConfig::new(&raw).expect("a device"),
-    };
-    Engine::start(session).expect("a device")
+    }
 }
 
 /// The address of a page.

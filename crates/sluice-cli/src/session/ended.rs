@@ -6,7 +6,9 @@
 //! ([`sluice_results::fold`]), and their files go.
 
 use rustix::fs::readlink;
-use sluice_abi::{FIRST_IMAGES, LOCK_FILE, MAP_AT, MEANWHILE, VIEW_LINK, profile_pages_at};
+use sluice_abi::{
+    CROWD_FILES, FIRST_IMAGES, KEEPER, LOCK_FILE, MAP_AT, MEANWHILE, VIEW_LINK, profile_pages_at,
+};
 use sluice_control::home::session_of_process;
 use sluice_region::{PAGE, is_running, lock_byte, open_regular, own_user, punch, unlock_byte};
 use sluice_results::{
@@ -26,6 +28,8 @@ type Image = (u64, u64);
 pub struct Ended {
     /// An opening of the session's lock file of our own: locks are of openings.
     lock: File,
+    /// Files of the session at the last look.
+    files: usize,
     /// Images that had ended at the last look. One look is not enough: a process that is about to
     /// lock its new files has not locked them yet.
     suspects: HashSet<Image>,
@@ -41,8 +45,11 @@ impl Ended {
     /// For a session's directory; none if it has no lock file of this user's.
     pub fn new(dir: &Path) -> Option<Ended> {
         let lock = open_regular(&dir.join(LOCK_FILE), true, Some(own_user())).ok()?;
+        // Where there are no such locks, nobody waits for a keeper.
+        let _ = lock_byte(lock.as_raw_fd(), KEEPER);
         Some(Ended {
             lock,
+            files: 0,
             suspects: HashSet::new(),
             done: HashSet::new(),
             listed: BTreeSet::new(),
@@ -54,9 +61,12 @@ impl Ended {
     /// whether there are others that have ended.
     pub fn look(&mut self, dir: &Path) -> bool {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut files = 0;
         let images: Vec<Image> = entries
+            .inspect(|_| files += 1)
             .filter_map(|entry| image_of(&entry.file_name()))
             .collect();
+        self.files = files;
         let mut last: HashMap<u64, u64> = HashMap::new();
         for (pid, image) in &images {
             let last = last.entry(*pid).or_default();
@@ -78,6 +88,11 @@ impl Ended {
         self.suspects = suspects;
         self.fold(dir, first);
         !self.suspects.is_empty()
+    }
+
+    /// Whether there were so many files at the last look that who starts waits for this.
+    pub fn is_awaited(&self) -> bool {
+        self.files >= CROWD_FILES
     }
 
     /// Whether nobody says that an image's files are in use.

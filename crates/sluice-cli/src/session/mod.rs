@@ -183,7 +183,9 @@ pub fn keep(dir: &Path) -> ExitCode {
             true => LOOK_FOR_MORE,
             false => LOOK_FOR_ENDED,
         };
-        period = period.max((own_processor_time() - before) * SHARE);
+        if !ended.as_ref().is_some_and(ended::Ended::is_awaited) {
+            period = period.max((own_processor_time() - before) * SHARE);
+        }
     }
     drop((lock, ended));
     loop {
