@@ -24,7 +24,7 @@ extern "C" fn construct() {
             sluice_runtime::fatal::on_panic();
             match with_own_files(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
-                Err(e) if is_of_another_user(Path::new(&dir), &e) => Heap::Next,
+                Err(e) if is_out_of_reach(Path::new(&dir), &e) => Heap::Next,
                 Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }
         }
@@ -39,9 +39,9 @@ extern "C" fn destruct() {
     }
 }
 
-/// Whether a program that the run's own program started runs as another user, who may not read the
-/// session. It goes on off the device, as under `sudo`, and the command counts it.
-fn is_of_another_user(dir: &Path, error: &StartError) -> bool {
+/// Whether a program that the run's own program started cannot reach the session: it runs as another
+/// user, or in a sandbox. It goes on off the device, as under `sudo`, and the command counts it.
+fn is_out_of_reach(dir: &Path, error: &StartError) -> bool {
     let StartError::Session(SessionError::File { source, .. }) = error else {
         return false;
     };
@@ -49,7 +49,11 @@ fn is_of_another_user(dir: &Path, error: &StartError) -> bool {
     let parent = unsafe { libc::getppid() };
     let name = dir.file_name().and_then(|name| name.to_str());
     let is_runs_own = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
-    source.kind() == ErrorKind::PermissionDenied && !is_runs_own
+    let is_out_of_reach = matches!(
+        source.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::NotFound
+    );
+    is_out_of_reach && !is_runs_own
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that

@@ -2,14 +2,15 @@
 //!
 //! The C library makes system calls of its own, which no hook sees: the dynamic loader and
 //! `setlocale` open files by names that they have allocated, and streams read and write their
-//! buffers. In signal mode such a call fails on a page that is missing.
+//! buffers. In signal mode such a call fails on a page that is missing. So does the profiler's
+//! handler, which holds all signals back.
 
 use crate::buffers::signal_engine;
 use crate::device::engine;
 use crate::next;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
-use libc::{c_char, c_int, c_void, locale_t};
+use libc::{c_char, c_int, c_ulong, c_void, locale_t};
 
 static LOADER_FROM: AtomicUsize = AtomicUsize::new(0);
 static LOADER_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -25,6 +26,7 @@ thread_local! {
 next!(next_setlocale: c"setlocale"(category: c_int, name: *const c_char) -> *mut c_char);
 next!(next_newlocale: c"newlocale"(
     mask: c_int, name: *const c_char, base: locale_t) -> locale_t);
+next!(next_monstartup: c"__monstartup"(low: c_ulong, high: c_ulong) -> ());
 
 /// Finds the dynamic loader.
 pub fn find_loader() {
@@ -125,4 +127,14 @@ pub unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: local
 pub unsafe extern "C" fn __newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
     // SAFETY: passed on.
     unsafe { newlocale(mask, name, base) }
+}
+
+/// What a program compiled with `-pg` calls before its `main`: takes memory for its profile.
+///
+/// # Safety
+/// C contract of `__monstartup`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __monstartup(low: c_ulong, high: c_ulong) {
+    // SAFETY: passed on.
+    in_signal_mode(|| unsafe { next_monstartup(low, high) });
 }

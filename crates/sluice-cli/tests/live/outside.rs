@@ -36,10 +36,10 @@ fn programs_that_lose_the_library_are_counted_and_told_of() {
     }
 }
 
-/// Another user may not read the session. What a script starts that way was ended; the run's own
+/// Another user may not read the session, and a sandbox may hide it. What a script starts that way was ended; the run's own
 /// program is refused still, since nothing would be measured.
 #[test]
-fn so_are_those_of_another_user() {
+fn so_are_those_of_another_user_or_in_a_sandbox() {
     let as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
     for trap in TRAPS {
         let script = format!("{as_nobody} sh -c 'true; id -u'; exit 3");
@@ -47,6 +47,9 @@ fn so_are_those_of_another_user() {
         assert_eq!(out.status.code(), Some(3), "{out:#?}");
         assert_eq!(out.own_stdout(), "65534\n");
         assert_eq!(outside(&out), 1, "{out:#?}");
+        let script = "unshare -m sh -c 'mount -t tmpfs none /dev/shm && exec env true'; exit 3";
+        let out = Sluice::run(trap).program(["sh", "-c", script]);
+        assert_eq!((out.status.code(), outside(&out)), (Some(3), 1), "{out:#?}");
         let itself = Sluice::run(trap).program(as_nobody.split(' ').chain(["true"]));
         assert_eq!(itself.status.code(), Some(2), "{itself:#?}");
         assert!(itself.stderr.contains("Permission denied"), "{itself:#?}");

@@ -1,6 +1,6 @@
 //! Signals: what ends the program ends the command, and the program's handlers are its own.
 
-use crate::build::helper;
+use crate::build::{compile, helper};
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use sluice_abi::Counter;
 use sluice_results::{Process, read_processes};
@@ -170,4 +170,24 @@ fn a_killed_command_leaves_its_session_to_its_program_and_no_longer() {
     unsafe { libc::kill(child, libc::SIGKILL) };
     await_it("its session is left", || !is_there());
     assert_eq!(running.finish().signal(), Some(libc::SIGKILL));
+}
+
+/// The C library's handler has no mask that a hook could change.
+#[test]
+fn a_program_may_be_profiled_by_the_c_library() {
+    let program = compile("gprof.c", &["-pg"]);
+    let program = program.to_str().expect("plain letters");
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("gmon");
+    let prefix = prefix.to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = Sluice::run(trap)
+            .cache("1MiB")
+            .env("GMON_OUT_PREFIX", prefix);
+        let out = out.program([program]);
+        assert!(out.status.success(), "{out:#?}");
+        assert_eq!(out.own_stdout(), "well\n");
+    }
+    let profiles = std::fs::read_dir(folder.path()).expect("a folder");
+    assert_eq!(profiles.count(), TRAPS.len());
 }
