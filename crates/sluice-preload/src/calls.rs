@@ -118,6 +118,33 @@ pub unsafe extern "C" fn getcwd(to: *mut c_char, n: size_t) -> *mut c_char {
     with_pages((to.cast::<c_void>().cast_const(), n), call)
 }
 
+next!(next_arc4random_buf: c"arc4random_buf"(to: *mut c_void, n: size_t) -> ());
+
+/// The C library ends the program if the kernel cannot write here. So the kernel writes to the
+/// stack, in signal mode.
+///
+/// # Safety
+/// C contract of `arc4random_buf`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn arc4random_buf(to: *mut c_void, n: size_t) {
+    if signal_engine().is_none() {
+        // SAFETY: passed on.
+        return unsafe { next_arc4random_buf(to, n) };
+    }
+    let mut part = [0u8; 256];
+    let mut done = 0;
+    while done < n {
+        let len = part.len().min(n - done);
+        // SAFETY: room for so many bytes, here and there.
+        unsafe {
+            next_arc4random_buf(part.as_mut_ptr().cast(), len);
+            let to = to.cast::<u8>().add(done);
+            core::ptr::copy_nonoverlapping(part.as_ptr(), to, len);
+        }
+        done += len;
+    }
+}
+
 /// Functions that make a file by a name that they write themselves. A second try would find it
 /// written, so the page is there before the first.
 macro_rules! makes {

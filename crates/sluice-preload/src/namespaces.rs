@@ -3,13 +3,15 @@
 use crate::buffers::set_errno;
 use crate::device::engine;
 use crate::next;
-use libc::{c_char, c_int, c_long};
+use libc::{c_char, c_int, c_long, c_ulong};
 use sluice_region::{call, errno, say};
-use sluice_runtime::{is_programs_only_thread, keep_root};
+use sluice_runtime::{is_programs_only_thread, keep_root, note_filter};
 
 next!(next_unshare: c"unshare"(flags: c_int) -> c_int);
 next!(next_setns: c"setns"(fd: c_int, kind: c_int) -> c_int);
 next!(next_chroot: c"chroot"(path: *const c_char) -> c_int);
+next!(next_prctl: c"prctl"(
+    what: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong) -> c_int);
 
 /// Makes a call, and again without the runtime's threads if the kernel refuses it because of them.
 fn with_one_thread(call: impl Fn() -> c_int) -> c_int {
@@ -80,6 +82,28 @@ pub fn seccomp(mut args: [usize; 6]) -> Result<usize, i32> {
             )),
         }
     }
+    if has_filter {
+        note_filter();
+    }
     // SAFETY: what the program asked for.
     unsafe { call(libc::SYS_seccomp as c_long, args) }
+}
+
+/// The other way to set a filter. In C it takes as many arguments as are given; more do no harm.
+///
+/// # Safety
+/// C contract of `prctl`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(
+    what: c_int,
+    second: c_ulong,
+    third: c_ulong,
+    fourth: c_ulong,
+    fifth: c_ulong,
+) -> c_int {
+    if what == libc::PR_SET_SECCOMP {
+        note_filter();
+    }
+    // SAFETY: passed on.
+    unsafe { next_prctl(what, second, third, fourth, fifth) }
 }

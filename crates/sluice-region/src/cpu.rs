@@ -224,23 +224,6 @@ impl ThreadCount {
         self.library.get() == Some(1)
     }
 
-    /// Threads of this process, and the status with which its first one has ended; `None` while
-    /// that runs.
-    pub fn of_ended_first_thread() -> Option<(u64, u8)> {
-        let text = read_stat()?;
-        let text = core::str::from_utf8(&text).ok()?;
-        // The name, in brackets, may have any letters in it.
-        let mut fields = text.rsplit_once(") ")?.1.split(' ');
-        let state = fields.next()?;
-        let threads = fields.nth(16)?.parse().ok()?;
-        let status: i32 = fields
-            .nth(31)?
-            .trim_end_matches(['\0', '\n'])
-            .parse()
-            .ok()?;
-        (state == "Z").then_some((threads, (status >> 8) as u8))
-    }
-
     /// Threads of the program, those included that no library call made.
     fn get(&self) -> u64 {
         match stat(self.fd) {
@@ -256,20 +239,6 @@ impl ThreadCount {
             }
         }
     }
-}
-
-/// What the kernel says of this process, in a line.
-fn read_stat() -> Option<[u8; 1024]> {
-    let mut text = [0; 1024];
-    // SAFETY: a static path, and a live buffer.
-    unsafe {
-        let path = c"/proc/self/stat".as_ptr();
-        let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_CLOEXEC).ok()?;
-        let read = sys!(libc::SYS_read, fd, text.as_mut_ptr(), text.len());
-        let _ = sys!(libc::SYS_close, fd);
-        read.ok()?;
-    }
-    Some(text)
 }
 
 /// What the kernel says of an open file.

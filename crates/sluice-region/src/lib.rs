@@ -9,6 +9,7 @@ mod fatal;
 mod futex;
 mod guard;
 mod map;
+mod own_stat;
 mod pagemap;
 mod paging;
 mod probe;
@@ -39,6 +40,7 @@ pub use map::{
     is_memory_file, memfd, no_huge_pages, populate_write,
 };
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
+pub use own_stat::{Ended, OwnStat};
 pub use pagemap::Pagemap;
 pub use paging::{lock_limit, major_faults};
 pub use probe::{Check, Need, Probe, probe};

@@ -8,6 +8,7 @@ use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
 use crate::error::{StartError, os};
 use crate::files;
+use crate::filter;
 use crate::heap;
 use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
@@ -448,8 +449,11 @@ impl Engine {
         calm(|| {
             let core = self.core.lock();
             core.publish();
-            let faults = sluice_region::major_faults();
-            core.live.change().set(Counter::MajorFaults, faults);
+            // A filter may end the thread for the question.
+            if !filter::is_set() {
+                let faults = sluice_region::major_faults();
+                core.live.change().set(Counter::MajorFaults, faults);
+            }
             core.live.block().ended.store(1, Release);
         });
     }

@@ -43,11 +43,16 @@ fn panicked(info: &PanicHookInfo<'_>) {
 
 fn end(why: core::fmt::Arguments<'_>, signal: i32) -> ! {
     sluice_region::say(why);
+    // SAFETY: no pointers. The memory of a device is terabytes perhaps: nobody wants that in a file.
+    let _ = unsafe { sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0) };
+    die_by(signal)
+}
+
+/// Ends this process by a signal, whatever the program does with it.
+pub fn die_by(signal: i32) -> ! {
     // SAFETY: live buffers. Zeros are the kernel's way to write SIG_DFL; a set is 8 bytes. Another
     // signal that waits, such as SIGXFSZ, must not come first.
     unsafe {
-        // The memory of a device is terabytes perhaps: nobody wants that in a file.
-        let _ = sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0);
         let (default, others) = ([0u64; 4], !(1u64 << (signal - 1)));
         let (action, mask) = (&raw const default, &raw const others);
         let _ = sys!(libc::SYS_rt_sigaction, signal, action, 0, 8);

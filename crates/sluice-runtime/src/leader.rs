@@ -5,7 +5,7 @@
 //! then threads of the runtime would keep the process there for ever.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use sluice_region::{ThreadCount, futex_wait_either, futex_wake, sys};
+use sluice_region::{Ended, OwnStat, futex_wait_either, futex_wake, sys};
 
 /// How often to look once the first thread has ended.
 const LOOK_NS: u64 = 20_000_000;
@@ -27,13 +27,13 @@ pub fn note() {
 
 /// Waits while `bell` has a value, and no longer than a limit, if there is one; ends the process
 /// when only `own` threads are left of it besides its first one, which has ended.
-pub fn wait(bell: &AtomicU32, value: u32, own: u64, limit_ns: Option<u64>) {
+pub fn wait(bell: &AtomicU32, value: u32, own: u64, limit_ns: Option<u64>, stat: &OwnStat) {
     // SAFETY: null, or a word of the C library's record of a thread, which the kernel uses as well.
     let word = unsafe { WORD.load(Acquire).as_ref() };
     let Some(word) = word else {
         let limit_ns = limit_ns.unwrap_or(LOOK_WITHOUT_WORD_NS);
         sluice_region::futex_wait(bell, value, Some(limit_ns));
-        return end_if_alone(own);
+        return end_if_alone(own, stat);
     };
     let running = word.load(Acquire);
     if let Some(limit_ns) = limit_ns.filter(|_| running != 0) {
@@ -49,16 +49,25 @@ pub fn wait(bell: &AtomicU32, value: u32, own: u64, limit_ns: Option<u64>) {
         return;
     }
     sluice_region::futex_wait(bell, value, Some(LOOK_NS));
-    end_if_alone(own);
+    end_if_alone(own, stat);
 }
 
-fn end_if_alone(own: u64) {
-    let Some((threads, status)) = ThreadCount::of_ended_first_thread() else {
+fn end_if_alone(own: u64, stat: &OwnStat) {
+    let Some((threads, ended)) = stat.of_ended_first_thread() else {
         return;
     };
     // The first thread stays in the list until the process is gone.
     if threads <= own + 1 {
-        // SAFETY: ends this process, which has nothing left to do.
-        let _ = unsafe { sys!(libc::SYS_exit_group, status) };
+        end_as(ended);
     }
+}
+
+/// Ends this process, which has nothing left to do, as its first thread has ended.
+fn end_as(ended: Ended) {
+    let status = match ended {
+        Ended::Exit(status) => status,
+        Ended::Signal(signal) => crate::fatal::die_by(signal),
+    };
+    // SAFETY: ends this process.
+    let _ = unsafe { sys!(libc::SYS_exit_group, status) };
 }

@@ -11,8 +11,8 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 use sluice_region::{
-    Descriptors, Main, Modules, Room, close_all, end_thread, futex_wait, futex_wake, name_thread,
-    own_nothing, raise_priority, set_own_descriptors, yield_cpu,
+    Descriptors, Main, Modules, OwnStat, Room, close_all, end_thread, futex_wait, futex_wake,
+    name_thread, own_nothing, raise_priority, set_own_descriptors, yield_cpu,
 };
 
 /// The mask of a thread of the runtime.
@@ -314,17 +314,18 @@ extern "C" fn serve(kept: *mut c_void) -> ! {
     // SAFETY: `start_service_for` waits until the first piece of work is done.
     let kept = unsafe { *kept.cast::<&[u32]>() };
     THREAD.store(sluice_region::thread_id(), Release);
-    let state = match own_nothing(kept) {
-        Ok(()) => READY,
-        Err(errno) => FAILED + errno as u32,
+    let stat = own_nothing(kept).and_then(|()| OwnStat::open());
+    let state = match &stat {
+        Ok(_) => READY,
+        Err(errno) => FAILED + *errno as u32,
     };
     raise_priority();
     SERVICE.state.store(state, Release);
-    if state != READY {
+    let Ok(stat) = stat else {
         SERVICE.job.store(core::ptr::null_mut(), Release);
         SERVICE.tell_done();
         leave();
-    }
+    };
     let mut rung = SERVICE.bell.load(Acquire);
     loop {
         SERVICE.work();
@@ -336,7 +337,7 @@ extern "C" fn serve(kept: *mut c_void) -> ! {
         }
         let watch = watch();
         let limit_ns = watch.map(|_| WATCH_NS);
-        crate::leader::wait(&SERVICE.bell, rung, running() as u64, limit_ns);
+        crate::leader::wait(&SERVICE.bell, rung, running() as u64, limit_ns, &stat);
         if let Some(watch) = watch {
             watch();
         }

@@ -240,6 +240,13 @@ fn the_last_thread_ends_a_program_that_its_first_has_left() {
     all_well(helper!("abuse_exits.c"), &parts);
 }
 
+/// OpenSSH's child before a login waited for ever at its end.
+#[test]
+fn a_child_in_a_cage_ends_as_it_does_without_a_device() {
+    let parts = ["cage exit", "cage thread", "cage filter"];
+    all_well(helper!("abuse_exits.c"), &parts);
+}
+
 #[test]
 fn long_vectors_are_read_as_a_whole() {
     all_well(helper!("abuse_transfers.c"), &["vectors"]);
@@ -248,6 +255,11 @@ fn long_vectors_are_read_as_a_whole() {
 #[test]
 fn a_socket_is_received_as_a_whole() {
     all_well(helper!("abuse_transfers.c"), &["recv", "recvmsg"]);
+}
+
+#[test]
+fn memory_is_filled_with_random_bytes() {
+    all_well(helper!("abuse_transfers.c"), &["random"]);
 }
 
 /// Erlang waits by `ppoll`.

@@ -87,6 +87,18 @@ static void sockets(int by_message) {
     CHECK(wrong((uint64_t *)bytes, PAGES) == 0);
 }
 
+/* The C library ends the program when the kernel cannot write to a page. Of so many words one is
+   zero by chance less often than once in 10^13 runs. */
+static void random_bytes(void) {
+    uint64_t *words = filled(PAGES);
+    memset(words, 0, PAGES * PAGE);
+#if __GLIBC_PREREQ(2, 36)
+    arc4random_buf(words, PAGES * PAGE);
+    for (size_t i = 0; i < PAGES * PER_PAGE; i++)
+        CHECK(words[i] != 0);
+#endif
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
@@ -96,6 +108,8 @@ int main(int count, char **arguments) {
         sockets(0);
     else if (strcmp(arguments[1], "recvmsg") == 0)
         sockets(1);
+    else if (strcmp(arguments[1], "random") == 0)
+        random_bytes();
     else
         return 2;
     puts("well");
