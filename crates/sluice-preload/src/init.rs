@@ -39,8 +39,9 @@ extern "C" fn destruct() {
     }
 }
 
-/// Whether a program that the run's own program started cannot reach the session: it runs as another
-/// user, or in a sandbox. It goes on off the device, as under `sudo`, and the command counts it.
+/// Whether a program that the run's own program started cannot reach the session: it runs as
+/// another user, or in a sandbox. It goes on off the device, as under `sudo`, and the command
+/// counts it.
 fn is_out_of_reach(dir: &Path, error: &StartError) -> bool {
     let StartError::Session(SessionError::File { source, .. }) = error else {
         return false;

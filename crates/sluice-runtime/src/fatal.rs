@@ -43,7 +43,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
 
 fn end(why: core::fmt::Arguments<'_>, signal: i32) -> ! {
     sluice_region::say(why);
-    // SAFETY: no pointers. The memory of a device is terabytes perhaps: nobody wants that in a file.
+    // The memory of a device is terabytes perhaps: nobody wants that in a file.
+    // SAFETY: no pointers.
     let _ = unsafe { sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0) };
     die_by(signal)
 }

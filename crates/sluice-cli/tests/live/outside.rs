@@ -36,8 +36,8 @@ fn programs_that_lose_the_library_are_counted_and_told_of() {
     }
 }
 
-/// Another user may not read the session, and a sandbox may hide it. What a script starts that way was ended; the run's own
-/// program is refused still, since nothing would be measured.
+/// Another user may not read the session, and a sandbox may hide it. What a script starts that way
+/// was ended. The run's own program is refused still, since nothing would be measured.
 #[test]
 fn so_are_those_of_another_user_or_in_a_sandbox() {
     let as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
