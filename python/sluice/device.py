@@ -78,14 +78,15 @@ class Device:
 
     def block(self, op: str, pages: npt.ArrayLike, counts: npt.ArrayLike = 1, *,
               at_ns: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
-        """Read, write or trim whole pages, as an NVMe drive does: the block door of this device.
+        """Read, write, trim or flush whole pages, as an NVMe drive does: this device's block door.
 
-        ``op`` is ``"read"``, ``"write"`` or ``"trim"``, ``pages`` the first page of each request,
-        of 4 KiB each, and ``counts`` how many it is about; one value may stand for all. Returns
-        how long each took, in nanoseconds. ``at_ns`` is as for :meth:`access`.
+        ``op`` is ``"read"``, ``"write"``, ``"trim"`` or ``"flush"``, ``pages`` the first page of
+        each request, of 4 KiB each, and ``counts`` how many it is about; one value may stand for
+        all. Returns how long each took, in nanoseconds. ``at_ns`` is as for :meth:`access`.
 
         A page that is cached is read from there. Others are read from flash and do not enter the
-        cache. A write or trim ends the cached copy (Cylon 4.6). Raises
+        cache. A write or trim ends the cached copy (Cylon 4.6). A flush programs what the cache
+        has of its pages that was written, and waits for that. Raises
         :class:`sluice.BadValueError` before anything is asked for, and
         :class:`sluice.WorkloadError` if the device has no flash or takes no more writes.
 

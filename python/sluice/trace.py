@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sluice._core import TraceReader
 
 LOAD, STORE, FETCH = 0, 1, 2
+BLOCK_READ, BLOCK_WRITE, BLOCK_TRIM, BLOCK_FLUSH = 3, 4, 5, 6
 """Values of the field ``kind``."""
 
 ACCESS = np.dtype(

@@ -209,8 +209,19 @@ def test_the_block_door_is_of_the_same_device() -> None:
     assert len(one.block("trim", [0, 8], counts=[8, 4])) == 2
 
 
+def test_a_flush_waits_for_the_programs_of_what_was_written() -> None:
+    one = device()
+    quick = one.block("flush", [0], counts=[64])
+    one.access([0, 4096], writes=[True, False])
+    slow = one.block("flush", [0], counts=[64])
+    again = one.block("flush", [0], counts=[64])
+    assert slow[0] > quick[0] == again[0]
+    counted = one.stats["block"]
+    assert (counted["flushes"], counted["pages_flushed"], counted["requests"]) == (3, 1, 3)
+
+
 @pytest.mark.parametrize(("op", "pages", "counts", "says"), [
-    ("erase", [0], 1, 'bad value for `op`: "erase"; expected read, write or trim'),
+    ("erase", [0], 1, 'bad value for `op`: "erase"; expected read, write, trim or flush'),
     ("read", [16384], 1, 'bad value for `pages`: "16384"; expected pages below 16384'),
     ("read", [0, 16383], 2, '"16383 and 2 pages from there"; expected pages below 16384'),
     ("read", [1], 0, 'bad value for `counts`: "0"; expected 1 page or more'),

@@ -15,7 +15,16 @@ import numpy as np
 import pytest
 
 import sluice
-from sluice.trace import ACCESS, FETCH, LOAD, STORE
+from sluice.trace import (
+    ACCESS,
+    BLOCK_FLUSH,
+    BLOCK_READ,
+    BLOCK_TRIM,
+    BLOCK_WRITE,
+    FETCH,
+    LOAD,
+    STORE,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
@@ -211,3 +220,34 @@ def test_what_is_no_trace_is_refused(trace: tuple[Path, np.ndarray], tmp_path: P
     assert told.value.value == str(other)
     with pytest.raises(sluice.TraceError, match="nowhere"):
         sluice.read_trace(tmp_path / "nowhere")
+
+
+def test_block_requests_of_a_trace_are_those_of_a_device(tmp_path: Path) -> None:
+    """The same requests from a trace, and one by one through the device's door."""
+    draw = random.Random(4)
+    requests = [("write", 0, 4096)]
+    for _ in range(2000):
+        op = draw.choice(["read", "read", "write", "trim", "flush"])
+        first, count = draw.randrange(4000), draw.randrange(1, 40)
+        requests.append((op, 0, 16384) if op == "flush" else (op, first, count))
+    text = "".join(f"{n},{op},{0 if op == 'flush' else first * 4096},"
+                   f"{0 if op == 'flush' else count * 4096}\n"
+                   for n, (op, first, count) in enumerate(requests))
+    source = tmp_path / "disk.csv"
+    source.write_text(text)
+    trace = tmp_path / "disk.trace"
+    subprocess.run([SLUICE, "trace", "convert", "--columns", "time_us,op,address,size",
+                    "--request", "block", source, trace], check=True, capture_output=True)
+    kinds = sluice.read_trace(trace)[:]["kind"]
+    assert set(kinds.tolist()) == {BLOCK_READ, BLOCK_WRITE, BLOCK_TRIM, BLOCK_FLUSH}
+    told = subprocess.run([SLUICE, "sim", "--trace", trace, "--place", "address", "--device",
+                           "cylon", "--set", "device.capacity=64MiB", "--json"], check=True,
+                          capture_output=True, text=True)
+    replayed = json.loads(told.stdout)
+    device = sluice.Device("cylon", device_capacity="64MiB")
+    for op, first, count in requests:
+        device.block(op, [first], counts=[count])
+    asked = device.stats
+    assert replayed["block"] == asked["block"]
+    assert replayed["flash"] == asked["flash"]
+    assert replayed["sim_time_s"] == asked["sim_time_s"]

@@ -128,7 +128,7 @@ impl Bulk {
             let done_at = self.device.block(now, request, &mut ())?.done_at;
             times.push(done_at - now);
             self.made = now;
-            self.counted.sim_time = self.counted.sim_time.max(done_at);
+            self.counted.count_block(0, now, done_at);
             now = done_at;
         }
         Ok(times)

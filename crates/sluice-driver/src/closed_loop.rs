@@ -2,7 +2,7 @@
 
 use crate::mmu::Mmu;
 use sluice_events::Wheel;
-use sluice_model::{Completion, Device, Op, Request, ServedBy, Stats};
+use sluice_model::{BlockOp, BlockRequest, Completion, Device, Op, Request, ServedBy, Stats};
 use sluice_stats::Histogram;
 use sluice_units::{Fnv, Lpn, Ps};
 
@@ -16,6 +16,30 @@ pub struct Access {
     pub addr: u64,
     /// A store, not a load.
     pub write: bool,
+}
+
+/// One request of a requester for whole pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockAccess {
+    /// What it does with them.
+    pub op: BlockOp,
+    /// First page and number of each run of them, all asked for together.
+    pub runs: Vec<(u64, u64)>,
+}
+
+/// What a requester asks for next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A load or a store.
+    Access(Access),
+    /// Pages, by the block door.
+    Block(BlockAccess),
+}
+
+impl From<Access> for Asked {
+    fn from(access: Access) -> Asked {
+        Asked::Access(access)
+    }
 }
 
 /// What the device sees.
@@ -97,6 +121,8 @@ pub struct SimResult {
     pub latency: Histogram,
     /// Latencies of the traps alone.
     pub trap_latency: Histogram,
+    /// Latencies of the requests for whole pages, which are no accesses.
+    pub block_latency: Histogram,
     /// Counts per stretch, if [`Options::interval`] asked for them. The last may be shorter.
     pub intervals: Vec<Interval>,
     /// FNV-1a, a word at a time, over the requester, end and place of every access: equal runs
@@ -119,6 +145,7 @@ impl SimResult {
             pages: Vec::new(),
             latency: Histogram::default(),
             trap_latency: Histogram::default(),
+            block_latency: Histogram::default(),
             intervals: Vec::new(),
             hash,
         }
@@ -134,6 +161,14 @@ impl SimResult {
         for word in [requester as u64, done_at.0, served_by as u64] {
             self.hash.word(word);
         }
+    }
+
+    /// Counts a request for whole pages.
+    pub(crate) fn count_block(&mut self, requester: usize, now: Ps, done_at: Ps) {
+        self.block_latency.record(done_at - now);
+        self.sim_time = self.sim_time.max(done_at);
+        self.hash.word(requester as u64);
+        self.hash.word(done_at.0);
     }
 
     /// Counts an access that a live run would trap on.
@@ -152,11 +187,13 @@ impl SimResult {
 /// Runs every stream to its end, each with one access outstanding, from time zero of a device
 /// that nobody else uses. Requesters issue in order of time, then in order of their last issue.
 ///
+/// A request for pages that the device refuses, and counts, is done at once.
+///
 /// # Panics
 /// If an address is not on the device.
 pub fn run<I>(device: &mut Device, streams: Vec<I>, options: Options) -> SimResult
 where
-    I: Iterator<Item = Access>,
+    I: Iterator<Item: Into<Asked>>,
 {
     let mut state = Loop::new(device.pages(), options, streams.len());
     let mut streams = streams;
@@ -164,8 +201,12 @@ where
     (0..streams.len()).for_each(|requester| events.push(Ps::ZERO, requester));
     while let Some((now, requester)) = events.pop() {
         state.arrive(device, requester);
-        if let Some(access) = streams[requester].next() {
-            let done_at = state.issue(device, now, requester, access);
+        if let Some(asked) = streams[requester].next() {
+            state.begin_counting(device, now);
+            let done_at = match asked.into() {
+                Asked::Access(access) => state.issue(device, now, requester, access),
+                Asked::Block(block) => state.block(device, now, requester, &block),
+            };
             events.push(done_at + options.think, requester);
         }
     }
@@ -210,8 +251,21 @@ impl Loop {
         }
     }
 
+    fn block(&mut self, device: &mut Device, now: Ps, requester: usize, block: &BlockAccess) -> Ps {
+        let mut done_at = now;
+        for (page, count) in &block.runs {
+            let request = BlockRequest::new(block.op, Lpn::of(*page), *count);
+            let done = match &mut self.mmu {
+                Some(mmu) => device.block(now, request, mmu),
+                None => device.block(now, request, &mut ()),
+            };
+            done_at = done_at.max(done.map_or(now, |done| done.done_at));
+        }
+        self.result.count_block(requester, now, done_at);
+        done_at
+    }
+
     fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
-        self.begin_counting(device, now);
         let lpn = device.config().lpn_of(access.addr);
         if self.options.keep_pages {
             self.keep(lpn);

@@ -22,7 +22,7 @@ mod traffic;
 mod work;
 
 pub use bulk::{Accesses, Blocks, Bulk};
-pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
+pub use closed_loop::{Access, Asked, BlockAccess, Interval, Options, SimResult, Visibility, run};
 pub use files::{Door, FileTraffic, HostCosts, files};
 pub use optimum::optimum;
 pub use page_cache::{Advice, PageCache, Pages};

@@ -94,7 +94,7 @@ impl Layout {
         Plane(ppn.0 / self.pages_per_plane())
     }
 
-    #[cfg(test)]
+    /// The block among all blocks.
     pub fn block_of(&self, ppn: Ppn) -> Block {
         Block(ppn.0 / self.pages_per_block)
     }

@@ -171,6 +171,8 @@ sluice_abi::device_counters! { [counters] {
         block_writes,
         /// Pages trimmed by the block door.
         block_trims,
+        /// Flushes by the block door; what they programmed is in `flushes`.
+        block_flushes,
     }
     others {
         /// The time of all accesses together, each from the moment at which the device took it.

@@ -1,8 +1,8 @@
 //! Commands and the block door have real effects, and say why when they have none.
 
 use sluice_model::{
-    BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Placement, PlaneAddress, Refused,
-    Request, ServedBy,
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Placement,
+    PlaneAddress, Refused, Request, ServedBy,
 };
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
@@ -348,6 +348,40 @@ fn a_block_trim_ends_pages_wherever_they_are() {
         (stats.block_trims, stats.host_programs, stats.flash_reads),
         (3, 0, 1)
     );
+    assert_eq!(device.balance(), Ok(()));
+}
+
+/// The device sees one of the stores; the host has the other, and loses its mapping.
+#[test]
+fn a_block_flush_programs_what_was_written_and_waits() {
+    let mut device = device(&[]);
+    write(&mut device, now(0), 0);
+    read(&mut device, now(0), 1);
+    read(&mut device, now(0), 2);
+    write(&mut device, now(0), 9);
+    let mut host = Recorder {
+        written: vec![1],
+        ..Recorder::default()
+    };
+    let at = now(2);
+    let done = device.block(at, block(BlockOp::Flush, 0, 8), &mut host);
+    // Each on a die of its own.
+    let (done_at, cached) = (at + Ps::from_us(200), 3);
+    assert_eq!(done, Ok(BlockCompletion { done_at, cached }));
+    assert_eq!(host.unmapped, [0, 1, 2]);
+    let counts = |device: &Device| {
+        let stats = device.stats();
+        (stats.block_flushes, stats.flushes, stats.host_programs)
+    };
+    assert_eq!(counts(&device), (1, 2, 2));
+    assert!(device.is_cached(Lpn(0)) && device.is_cached(Lpn(1)));
+    // All of the device: only page 9 is left.
+    let all = block(BlockOp::Flush, 0, device.pages());
+    device.block(now(3), all, &mut ()).unwrap();
+    assert_eq!(counts(&device), (2, 3, 3));
+    let again = device.block(now(4), all, &mut ()).unwrap();
+    assert_eq!((again.done_at, again.cached), (now(4) + HIT, 4));
+    assert_eq!(counts(&device), (3, 3, 3));
     assert_eq!(device.balance(), Ok(()));
 }
 

@@ -127,7 +127,15 @@ impl Device {
             "read" => BlockOp::Read,
             "write" => BlockOp::Write,
             "trim" => BlockOp::Trim,
-            _ => return Err(errors::bad_value(py, "op", op, "read, write or trim")),
+            "flush" => BlockOp::Flush,
+            _ => {
+                return Err(errors::bad_value(
+                    py,
+                    "op",
+                    op,
+                    "read, write, trim or flush",
+                ));
+            }
         };
         let (pages, counts) = (pages.to_vec(py)?, counts.to_vec(py)?);
         self.check_pages(py, &pages, &counts)?;

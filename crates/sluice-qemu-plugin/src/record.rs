@@ -90,6 +90,7 @@ fn header(info: &Info, options: &Record) -> Header {
             false => Space::Virtual,
         },
         order: Order::PerCpu,
+        block_requests: false,
         ..Header::new(options.command.clone())
     }
 }

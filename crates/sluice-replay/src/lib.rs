@@ -1,14 +1,19 @@
 //! A recorded trace as a workload: its pages placed one after another, its CPUs apart.
 
+mod asked;
 mod blocks;
+mod lines;
 mod program;
 
+pub use asked::AskedStream;
 pub use program::TraceProgram;
 
-use blocks::{Block, Blocks};
+use asked::AskedOfCpu;
+use blocks::Blocks;
+use lines::LinesOfCpu;
 use sluice_streams::{Access, Stream};
 use sluice_trace::{Error, Header, Kind, Reader};
-use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES};
+use sluice_units::{Bytes, PAGE_BYTES};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +35,7 @@ pub struct Replay {
     unfinished: Option<String>,
     pages: Arc<HashMap<u64, u64>>,
     cpus: Vec<Cpu>,
+    has_blocks: bool,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
@@ -61,7 +67,7 @@ impl Replay {
         });
         let mut cpus: Vec<Cpu> = cpus.collect();
         let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); cpus.len()];
-        let mut last = None;
+        let (mut last, mut has_blocks) = (None, false);
         for number in 0.. {
             let Some(block) = reader.next_block()? else {
                 break;
@@ -72,8 +78,13 @@ impl Replay {
                 if own.last() != Some(&number) {
                     own.push(number);
                 }
-                let end = access.address.saturating_add(u64::from(access.size) - 1);
-                for page in access.address / PAGE_BYTES..=end / PAGE_BYTES {
+                if access.kind.is_block() {
+                    has_blocks = true;
+                    if access.kind == Kind::BlockFlush {
+                        continue;
+                    }
+                }
+                for page in access.address / PAGE_BYTES..=access.last() / PAGE_BYTES {
                     if last != Some(page) {
                         let place = pages.len() as u64;
                         pages.entry(page).or_insert(place);
@@ -100,8 +111,28 @@ impl Replay {
             unfinished: reader.unfinished().map(|it| it.to_string()),
             pages: Arc::new(pages),
             cpus,
+            has_blocks,
             failure: Arc::default(),
         })
+    }
+
+    /// Whether it has requests by the block door.
+    pub fn has_blocks(&self) -> bool {
+        self.has_blocks
+    }
+
+    /// # Errors
+    /// When it has requests by the block door, where there is none.
+    fn check_accesses(&self) -> Result<(), Error> {
+        match self.has_blocks {
+            false => Ok(()),
+            true => Err(Error::Input {
+                place: self.path.display().to_string(),
+                what: "it has requests by the block door of a device, which only `sluice sim \
+                       --device` replays"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// How the trace was made.
@@ -132,8 +163,9 @@ impl Replay {
     /// The accesses of each CPU, in its order. One that spans lines is one of each line.
     ///
     /// # Errors
-    /// When the file cannot be opened again.
+    /// When the file cannot be opened again, or has requests by the block door.
     pub fn streams(&self) -> Result<Vec<Stream>, Error> {
+        self.check_accesses()?;
         let trace = Arc::new(Blocks::open(&self.path)?);
         let stream = |cpu: &Cpu| {
             let lines = self.lines(cpu, &trace).map(|line| Access {
@@ -145,16 +177,31 @@ impl Replay {
         Ok(self.cpus.iter().map(stream).collect())
     }
 
+    /// The accesses of each CPU, in its order, and its requests by the block door among them, on
+    /// a device of so many pages of so many bytes. A flush is of all of them.
+    ///
+    /// # Errors
+    /// When the file cannot be opened again.
+    pub fn asked(&self, pages: u64, page_bytes: u64) -> Result<Vec<AskedStream>, Error> {
+        let trace = Arc::new(Blocks::open(&self.path)?);
+        let stream = |cpu: &Cpu| {
+            let lines = self.lines(cpu, &trace);
+            Box::new(AskedOfCpu::new(lines, pages, page_bytes)) as AskedStream
+        };
+        Ok(self.cpus.iter().map(stream).collect())
+    }
+
     /// The trace as a program of `threads` threads, of which each but those of its CPUs ends at
     /// once.
     ///
     /// # Errors
-    /// When the file cannot be opened again.
+    /// When the file cannot be opened again, or has requests by the block door.
     ///
     /// # Panics
     /// If it has more CPUs than that.
     pub fn program(&self, threads: u32) -> Result<TraceProgram, Error> {
         assert!(threads >= self.cpus());
+        self.check_accesses()?;
         let trace = Arc::new(Blocks::open(&self.path)?);
         let lines = self.cpus.iter();
         let lines = lines.map(|cpu| (self.lines(cpu, &trace), cpu.instructions));
@@ -169,111 +216,14 @@ impl Replay {
     }
 
     fn lines(&self, cpu: &Cpu, trace: &Arc<Blocks>) -> LinesOfCpu {
-        LinesOfCpu {
-            trace: Arc::clone(trace),
-            cpu: cpu.number,
-            blocks: Arc::clone(&cpu.blocks),
-            next_block: 0,
-            block: None,
-            at: 0,
-            pages: Arc::clone(&self.pages),
-            last: None,
-            rest: None,
-            failure: Arc::clone(&self.failure),
-        }
-    }
-}
-
-/// What a CPU does with one line.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    /// Executed before by its CPU.
-    instructions: u64,
-    /// Where on the device.
-    addr: u64,
-    write: bool,
-}
-
-/// The lines that one CPU touches.
-struct LinesOfCpu {
-    trace: Arc<Blocks>,
-    cpu: u32,
-    /// The blocks with its accesses, and which of them is next.
-    blocks: Arc<Vec<u32>>,
-    next_block: usize,
-    /// The block that it is in, and its access there that is next.
-    block: Option<Arc<Block>>,
-    at: usize,
-    pages: Arc<HashMap<u64, u64>>,
-    /// The page that was looked up last, and its place.
-    last: Option<(u64, u64)>,
-    /// The access whose lines are told, the next byte and the last.
-    rest: Option<(sluice_trace::Access, u64, u64)>,
-    failure: Arc<Mutex<Option<Error>>>,
-}
-
-impl LinesOfCpu {
-    fn place(&mut self, page: u64) -> u64 {
-        match self.last {
-            Some((known, place)) if known == page => place,
-            _ => {
-                let place = self.pages[&page];
-                self.last = Some((page, place));
-                place
-            }
-        }
-    }
-
-    /// The next access of the CPU.
-    fn access(&mut self) -> Option<sluice_trace::Access> {
-        loop {
-            if let Some(block) = &self.block
-                && let Some(access) = block.of(self.cpu).get(self.at)
-            {
-                self.at += 1;
-                return Some(*access);
-            }
-            // Lets the block go before the next is read.
-            self.block = None;
-            let number = *self.blocks.get(self.next_block)?;
-            self.next_block += 1;
-            self.at = 0;
-            match self.trace.get(number) {
-                Ok(block) => self.block = Some(block),
-                Err(error) => {
-                    let mut place = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    place.get_or_insert(error);
-                    self.next_block = self.blocks.len();
-                    return None;
-                }
-            }
-        }
-    }
-}
-
-impl Iterator for LinesOfCpu {
-    type Item = Line;
-
-    fn next(&mut self) -> Option<Line> {
-        let (access, at, end) = match self.rest.take() {
-            Some(rest) => rest,
-            None => {
-                let access = self.access()?;
-                let end = access.address.saturating_add(u64::from(access.size) - 1);
-                (access, access.address, end)
-            }
-        };
-        let next = (at / LINE_BYTES)
-            .checked_add(1)
-            .and_then(|n| n.checked_mul(LINE_BYTES));
-        self.rest = next
-            .filter(|next| *next <= end)
-            .map(|next| (access, next, end));
-        Some(Line {
-            instructions: access.instructions,
-            addr: self.place(at / PAGE_BYTES) * PAGE_BYTES + at % PAGE_BYTES,
-            write: access.kind == Kind::Store,
-        })
+        let (pages, failure) = (Arc::clone(&self.pages), Arc::clone(&self.failure));
+        LinesOfCpu::new(
+            Arc::clone(trace),
+            cpu.number,
+            Arc::clone(&cpu.blocks),
+            pages,
+            failure,
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! A trace as a program of a simulated host.
 
-use super::{Line, LinesOfCpu};
+use crate::lines::{Line, LinesOfCpu};
 use sluice_host::{Instr, MemOp, Program, Step};
 use sluice_units::Bytes;
 

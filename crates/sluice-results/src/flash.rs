@@ -1,5 +1,6 @@
 //! What is behind a device's cache: flash, its lines, the write log.
 
+use crate::Distribution;
 use crate::counts::{counts, of_process, of_stats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,29 @@ pub struct WriteLog {
     pub stall_ns: f64,
     /// The most memory that the log's index needed, bytes: 16 for a page, 4 for a slot.
     pub index_bytes_max: u64,
+}
+
+/// What came by the block door: requests for whole pages, which are no accesses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockDoor {
+    /// Requests.
+    pub requests: u64,
+    /// Pages read.
+    pub pages_read: u64,
+    /// Those of them that came from the cache.
+    pub cache_hits: u64,
+    /// Pages written.
+    pub pages_written: u64,
+    /// Pages trimmed.
+    pub pages_trimmed: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Pages that flushes programmed.
+    pub pages_flushed: u64,
+    /// Requests that the device refused.
+    pub refused: u64,
+    /// Latencies of requests, ns.
+    pub latency_ns: Distribution,
 }
 
 /// How many of the 64-byte lines of pages were used.

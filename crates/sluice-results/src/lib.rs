@@ -47,7 +47,9 @@ pub use fabric::{
     HopGroup, Hops, LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
 };
 pub use files::{FilesResult, FilesSchema, FilesTraffic};
-pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
+pub use flash::{
+    BlockDoor, Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts,
+};
 pub use folder::{Folder, write_config, write_system};
 pub use guest::{Disk, Guest, Machine, SimulatedMachine};
 pub use heat::{Heat, HeatMap, heat_since, read_heat};

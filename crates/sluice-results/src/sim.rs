@@ -1,6 +1,8 @@
 //! The result of a workload on a simulated device.
 
-use crate::{AccessLatency, Cache, DeviceParts, Flash, Lines, Schema, Served, Settings, WriteLog};
+use crate::{
+    AccessLatency, BlockDoor, Cache, DeviceParts, Flash, Lines, Schema, Served, Settings, WriteLog,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,9 @@ pub struct SimResult {
     pub write_log: Option<WriteLog>,
     /// Lines of the pages that left. `null` without `cache.track_lines = yes`.
     pub lines: Option<Lines>,
+    /// What the block door did. Absent if nobody asked there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockDoor>,
     /// What the flash did.
     pub flash: Flash,
     /// Simulated time, s.

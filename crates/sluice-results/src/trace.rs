@@ -38,6 +38,9 @@ pub struct TraceInfo {
     pub stores: u64,
     /// Fetches of instructions.
     pub fetches: u64,
+    /// Reads, writes, trims and flushes by the block door; a large request is several.
+    #[serde(default)]
+    pub block_requests: u64,
     /// stores ÷ (loads + stores).
     pub store_ratio: Option<f64>,
     /// Bytes loaded.

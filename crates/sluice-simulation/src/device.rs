@@ -2,8 +2,12 @@
 //! part of its life.
 
 use crate::units::PS_PER_NS;
+use sluice_driver::SimResult as Run;
 use sluice_model::{Device, Stats};
-use sluice_results::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
+use sluice_results::{
+    BlockDoor, Distribution, Flash, FlashCounts, LineErases, Lines, Served, WriteLog,
+    WriteLogCounts,
+};
 
 /// Where the accesses that the device saw were served, each once.
 pub(crate) fn served(stats: &Stats) -> Served {
@@ -31,6 +35,22 @@ pub(crate) fn lines(device: &Device) -> Option<Lines> {
     device.line_use().map(|lines| Lines {
         touched_of_evicted: lines.touched_of_evicted().to_vec(),
         written_of_programmed: lines.written_of_programmed().to_vec(),
+    })
+}
+
+/// What the block door did, if anybody came to it.
+pub(crate) fn block(stats: &Stats, run: &Run) -> Option<BlockDoor> {
+    let requests = run.block_latency.count();
+    (requests > 0).then(|| BlockDoor {
+        requests,
+        pages_read: stats.block_reads,
+        cache_hits: stats.block_cache_hits,
+        pages_written: stats.block_writes,
+        pages_trimmed: stats.block_trims,
+        flushes: stats.block_flushes,
+        pages_flushed: stats.flushes,
+        refused: stats.refused,
+        latency_ns: Distribution::from(&run.block_latency),
     })
 }
 

@@ -1,9 +1,10 @@
 //! A workload on a simulated device, and its result.
 
-use crate::device::{flash, lines, served, write_log};
+use crate::device::{block, flash, lines, served, write_log};
 use crate::units::PS_PER_S;
-use sluice_driver::{Access, Options, SimResult as Run, Visibility};
+use sluice_driver::{Access, Asked, Options, SimResult as Run, Visibility};
 use sluice_model::{Device, DeviceConfig, DeviceError, Stats};
+use sluice_replay::AskedStream;
 use sluice_results::{
     AccessLatency, Cache, CacheCounts, DeviceParts, Schema, SimKind, SimResult, settings, version,
 };
@@ -54,22 +55,46 @@ impl Plan<'_> {
     /// None of its own.
     pub fn run_on(
         &self,
-        mut device: Device,
+        device: Device,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<SimResult>, DeviceError> {
+        let access = |access: sluice_streams::Access| Access {
+            addr: access.addr,
+            write: access.write,
+        };
+        let streams = streams.into_iter().map(|stream| stream.map(access));
+        Ok(self.drive(device, streams, stop))
+    }
+
+    /// Runs as [`Plan::run`] does, with requests by the block door among the accesses.
+    ///
+    /// # Errors
+    /// What the device finds impossible in its settings.
+    pub fn run_asked(
+        &self,
+        streams: Vec<AskedStream>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<SimResult>, DeviceError> {
+        let device = sluice_plugin::device(self.config, self.seed)?;
+        Ok(self.drive(device, streams.into_iter(), stop))
+    }
+
+    fn drive<I: Iterator<Item: Into<Asked>>>(
+        &self,
+        mut device: Device,
+        streams: impl Iterator<Item = I>,
+        stop: impl Fn() -> bool,
+    ) -> Option<SimResult> {
         let stopped = Cell::new(false);
-        let streams = streams.into_iter().map(|stream| {
+        let streams = streams.map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
-            stream.map_while(move |access| {
+            stream.map_while(move |asked| {
                 issued += 1;
                 if issued.is_multiple_of(STOP_EVERY) && stop() {
                     stopped.set(true);
                 }
-                (!stopped.get()).then_some(Access {
-                    addr: access.addr,
-                    write: access.write,
-                })
+                (!stopped.get()).then_some(asked)
             })
         });
         let options = Options {
@@ -81,7 +106,7 @@ impl Plan<'_> {
         let run = sluice_driver::run(&mut device, streams.collect(), options);
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
-        Ok((!stopped.get()).then(|| self.result(&device, &run)))
+        (!stopped.get()).then(|| self.result(&device, &run))
     }
 
     /// The result of a run on a device of these settings.
@@ -110,6 +135,7 @@ impl Plan<'_> {
             served: served(stats),
             write_log: write_log(stats, device),
             lines: lines(device),
+            block: block(stats, run),
             flash: flash(stats, device),
             sim_time_s: (run.sim_time - run.began).0 as f64 / PS_PER_S,
             hash: format!("{:016x}", run.hash),

@@ -1,7 +1,7 @@
 //! What a trace touches: counts, pages, lines, and how soon it comes back.
 
 use crate::reuse::Reuse;
-use crate::{Access, Kind};
+use crate::{Access, KINDS, Kind};
 use std::collections::HashMap;
 
 /// Bytes of a line.
@@ -14,9 +14,9 @@ const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 #[derive(Default)]
 pub struct Footprint {
     /// Accesses of each kind, in the order of their numbers.
-    pub kinds: [u64; 3],
+    pub kinds: [u64; KINDS],
     /// Bytes that each kind moved.
-    pub bytes: [u64; 3],
+    pub bytes: [u64; KINDS],
     /// Accesses of each CPU.
     pub cpus: Vec<u64>,
     /// The lowest and highest byte of data, if there is any.
@@ -47,10 +47,10 @@ impl Footprint {
             self.cpus.resize(cpu + 1, 0);
         }
         self.cpus[cpu] += 1;
-        if access.kind == Kind::Fetch {
+        if matches!(access.kind, Kind::Fetch | Kind::BlockFlush) {
             return;
         }
-        let end = access.address.saturating_add(u64::from(access.size) - 1);
+        let end = access.last();
         let (low, high) = self.range.unwrap_or((access.address, end));
         self.range = Some((low.min(access.address), high.max(end)));
         let mut line = access.address / LINE_BYTES;

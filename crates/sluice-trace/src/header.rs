@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a file.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89SLTR\r\n\x1a";
-/// The version that this crate writes and reads.
-pub(crate) const VERSION: u32 = 1;
+/// The version that this crate writes where there is no request by the block door, and the last
+/// that it reads.
+const VERSION: u32 = 1;
+const VERSION_OF_BLOCKS: u32 = 2;
 /// Magic, version, length of the text, place of the index, checksum.
 pub(crate) const PREFIX_BYTES: usize = 28;
 /// Where the place of the index stands.
@@ -53,6 +55,9 @@ pub struct Header {
     pub space: Space,
     /// What the order between CPUs says.
     pub order: Order,
+    /// Whether it may have requests by the block door.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub block_requests: bool,
 }
 
 impl Header {
@@ -65,6 +70,22 @@ impl Header {
             filter: None,
             space: Space::Virtual,
             order: Order::Global,
+            block_requests: false,
+        }
+    }
+
+    /// The same, of a trace that may have requests by the block door.
+    pub fn with_block_requests(self) -> Header {
+        Header {
+            block_requests: true,
+            ..self
+        }
+    }
+
+    fn version(&self) -> u32 {
+        match self.block_requests {
+            true => VERSION_OF_BLOCKS,
+            false => VERSION,
         }
     }
 
@@ -94,7 +115,7 @@ impl Header {
             )));
         }
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(self.version().to_le_bytes());
         bytes.extend((text.len() as u32).to_le_bytes());
         let crc = checksum(&bytes, &text);
         bytes.extend(0u64.to_le_bytes());
@@ -110,8 +131,8 @@ impl Header {
             return Err(Error::NotATrace);
         }
         let (found, length) = (u32_at(prefix, 8), u32_at(prefix, 12));
-        if found != VERSION {
-            let known = VERSION;
+        if !(VERSION..=VERSION_OF_BLOCKS).contains(&found) {
+            let known = VERSION_OF_BLOCKS;
             return Err(Error::Version { found, known });
         }
         if length > TEXT_MAX {
@@ -127,6 +148,12 @@ impl Header {
         let header: Header =
             serde_json::from_slice(text).map_err(|error| Error::Header(error.to_string()))?;
         header.check()?;
+        if header.version() != u32_at(prefix, 8) {
+            return Err(Error::damaged(
+                8,
+                "the version and block_requests contradict",
+            ));
+        }
         Ok(header)
     }
 }

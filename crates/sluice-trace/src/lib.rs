@@ -18,7 +18,7 @@ mod reader;
 mod reuse;
 mod writer;
 
-pub use access::{Access, Kind};
+pub use access::{Access, BLOCK_PIECE, KINDS, Kind};
 pub use error::Error;
 pub use header::{Header, Order, Space};
 pub use reader::{Reader, Unfinished};

@@ -85,7 +85,7 @@ impl<R: Read + Seek> Reader<R> {
         let header = Header::read_text(&prefix, &text)?;
         let mut reader = Reader {
             input,
-            decoder: Decoder::new(header.shift())?,
+            decoder: Decoder::new(&header)?,
             header,
             index: Index::default(),
             unfinished: None,

@@ -57,7 +57,7 @@ impl<W: Write + Seek> Writer<W> {
     fn with_bytes(out: W, header: &Header, bytes: &[u8]) -> Result<Writer<W>, Error> {
         let mut writer = Writer {
             out,
-            encoder: Encoder::new(header.shift())?,
+            encoder: Encoder::new(header)?,
             index: Index::default(),
             offset: 0,
         };

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sluice_trace::filter::Levels;
 use sluice_trace::footprint::Footprint;
-use sluice_trace::{Access, Kind};
+use sluice_trace::{Access, KINDS, Kind};
 use std::collections::BTreeSet;
 
 fn footprint(reuse: bool, accesses: &[(u64, u16)]) -> Footprint {
@@ -68,14 +68,17 @@ proptest! {
     /// Every byte of every access by itself.
     #[test]
     fn counts_are_those_of_the_bytes(
-        steps in prop::collection::vec((0..3usize, 0..4u32, 0..60_000u64, 1..9_000u16), 1..60),
+        steps in prop::collection::vec((0..KINDS - 1, 0..4u32, 0..60_000u64, 1..9_000u16), 1..60),
     ) {
         let mut found = Footprint::new(true);
-        let (mut kinds, mut bytes, mut cpus) = ([0; 3], [0; 3], Vec::new());
+        let (mut kinds, mut bytes, mut cpus) = ([0; KINDS], [0; KINDS], Vec::new());
         let (mut pages, mut lines) = (BTreeSet::new(), BTreeSet::new());
         let (mut touches, mut range) = (0, None::<(u64, u64)>);
         for (kind, cpu, address, size) in steps {
-            let named = [Kind::Load, Kind::Store, Kind::Fetch][kind];
+            let named = [
+                Kind::Load, Kind::Store, Kind::Fetch, Kind::BlockRead, Kind::BlockWrite,
+                Kind::BlockTrim,
+            ][kind];
             found.add(&Access { cpu, instructions: 0, address, size, kind: named });
             kinds[kind] += 1;
             bytes[kind] += u64::from(size);

@@ -11,6 +11,7 @@ fn header(granularity: u32) -> Header {
         filter: Some("L1 32KiB, 8 ways".to_owned()),
         space: Space::Physical,
         order: Order::PerCpu,
+        block_requests: false,
         ..Header::new("test 'a b'")
     }
 }
@@ -281,9 +282,9 @@ fn what_a_trace_cannot_hold_is_refused_and_changes_nothing() {
 #[test]
 fn a_later_version_is_refused() {
     let mut bytes = file(&[], 1, &[]);
-    bytes[8] = 2;
+    bytes[8] = 3;
     assert_eq!(
         read(&bytes).unwrap_err().to_string(),
-        "trace format version 2 is not known; this reader knows version 1"
+        "trace format version 3 is not known; this reader knows version 2"
     );
 }

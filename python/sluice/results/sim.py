@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sluice.results.parts import (
     Cache,
     DeviceParts,
+    Distribution,
     Flash,
     Lines,
     Served,
@@ -31,10 +32,35 @@ class AccessLatency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockDoor:
+    """What came by the block door: requests for whole pages, which are no accesses."""
+    cache_hits: int
+    """Those of them that came from the cache."""
+    flushes: int
+    """Flushes."""
+    latency_ns: Distribution
+    """Latencies of requests, ns."""
+    pages_flushed: int
+    """Pages that flushes programmed."""
+    pages_read: int
+    """Pages read."""
+    pages_trimmed: int
+    """Pages trimmed."""
+    pages_written: int
+    """Pages written."""
+    refused: int
+    """Requests that the device refused."""
+    requests: int
+    """Requests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimResult:
     """A workload on a simulated device (`sluice sim`)."""
     accesses: int
     """Accesses issued."""
+    block: BlockDoor | None = None
+    """What the block door did. Absent if nobody asked there."""
     cache: Cache
     """What the device's cache did."""
     config: dict[str, str]

@@ -43,6 +43,8 @@ class Footprint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """How a trace was made."""
+    block_requests: bool | None = None
+    """Whether it may have requests by the block door."""
     command: str
     """What was recorded: a command line, or the file that this one was converted from."""
     filter: str | None
@@ -93,6 +95,8 @@ class TraceInfo:
     """What is in a trace (`sluice trace info`)."""
     accesses: int
     """Accesses, of every kind."""
+    block_requests: int
+    """Reads, writes, trims and flushes by the block door; a large request is several."""
     blocks: int
     """Blocks of the file."""
     bytes_per_access: float | None

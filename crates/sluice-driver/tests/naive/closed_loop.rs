@@ -146,6 +146,7 @@ fn summary(made: &[Made], options: Options, before: Stats, began: Ps) -> SimResu
         },
         latency: times(&mut counted.iter()),
         trap_latency: times(&mut trapped()),
+        block_latency: times(&mut std::iter::empty()),
         intervals,
         hash,
     }

@@ -148,8 +148,9 @@ impl Cache {
         Set(self.index.set_of(lpn, self.sets))
     }
 
-    pub fn contains(&self, lpn: Lpn) -> bool {
-        self.lookup.get(lpn).is_some()
+    /// The page in a place, or any other if none is there; none behind the last place.
+    pub fn last_in(&self, slot: Slot) -> Option<Lpn> {
+        (slot.0 < self.sets * self.ways).then(|| self.slots.lpn(slot))
     }
 
     #[inline]

@@ -188,6 +188,29 @@ impl<O: Observer> Back<O> {
         self.empty(at, u32::MAX, stats);
     }
 
+    /// Programs the page, whatever the write buffer has of it. Says about when the die that it is
+    /// on has done all that it was asked for: exactly, where it does so in order.
+    pub fn flush(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
+        self.forget_buffered(lpn, stats);
+        self.program(at, lpn, Placement::default(), stats);
+        self.done_of(at, lpn)
+    }
+
+    /// Programs what waits in the write buffer. Says as [`Back::flush`] when that is done.
+    pub fn flush_buffer(&mut self, at: Ps, stats: &mut Stats) -> Ps {
+        let mut done_at = at;
+        while let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+            self.program(at, lpn, placement, stats);
+            done_at = done_at.max(self.done_of(at, lpn));
+        }
+        done_at
+    }
+
+    fn done_of(&self, at: Ps, lpn: Lpn) -> Ps {
+        let idle_at = self.ppn_of(lpn).map(|ppn| self.nand.idle_of(ppn));
+        idle_at.map_or(at, |idle_at| at.max(idle_at))
+    }
+
     /// Whether the page waits to be programmed with others.
     #[inline]
     fn is_buffered(&self, lpn: Lpn) -> bool {

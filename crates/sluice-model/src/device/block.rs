@@ -1,5 +1,5 @@
-//! The block door: NVMe-like reads, writes and TRIM of pages, on the device that serves loads and
-//! stores (Cylon section 4.6).
+//! The block door: NVMe-like reads, writes, TRIM and flushes of pages, on the device that serves
+//! loads and stores (Cylon section 4.6).
 
 use super::command::Refused;
 use super::observer::Observer;
@@ -8,7 +8,7 @@ use super::storage::Storage;
 use crate::ftl::Placement;
 use crate::nand::Origin;
 use crate::request::Effects;
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, Ps, Slot};
 
 /// What a block request does with its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +20,15 @@ pub enum BlockOp {
     Write,
     /// Ends their contents.
     Trim,
+    /// Programs what the cache has of them that was written. It stays cached. What waits in the
+    /// write buffer is programmed too; what is in the write log stays there, as that is kept.
+    Flush,
 }
 
 /// A request for a range of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// Read, write or TRIM.
+    /// Read, write, TRIM or flush.
     pub op: BlockOp,
     /// The first page.
     pub lpn: Lpn,
@@ -50,7 +53,8 @@ impl BlockRequest {
 /// The device's answer to a block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCompletion {
-    /// Read: when the last page is with the host. Otherwise when the device has taken it over.
+    /// Read: when the last page is with the host. Flush: about when the last program has ended.
+    /// Otherwise when the device has taken it over.
     pub done_at: Ps,
     /// Pages that were in the cache, or on their way there.
     pub cached: u64,
@@ -77,6 +81,10 @@ pub(super) fn serve<O: Observer, E: Effects>(
     };
     // Both ends are on the device, so every page between them is.
     let first = request.lpn.0;
+    if request.op == BlockOp::Flush {
+        flush(storage, at, request, effects, &mut completion);
+        return Ok(completion);
+    }
     for lpn in (first..first + request.count as u32).map(Lpn) {
         completion.cached += u64::from(storage.cache.contains(lpn));
         match request.op {
@@ -92,6 +100,7 @@ pub(super) fn serve<O: Observer, E: Effects>(
                 }
                 storage.trim(lpn);
             }
+            BlockOp::Flush => {}
         }
     }
     Ok(completion)
@@ -112,6 +121,8 @@ fn refusal<O: Observer>(pipeline: &Pipeline<O>, request: &BlockRequest) -> Optio
     let back = &pipeline.storage.back;
     match (request.op, request.placement.place) {
         (BlockOp::Read | BlockOp::Trim, _) => None,
+        (BlockOp::Flush, _) if back.is_read_only() => Some(Refused::ReadOnly),
+        (BlockOp::Flush, _) => None,
         (BlockOp::Write, _) if back.is_read_only() => Some(Refused::ReadOnly),
         (BlockOp::Write, Some(_)) if !back.takes_placement() => Some(Refused::DevicePlaces),
         (BlockOp::Write, Some(place)) if !back.has_place(place) => {
@@ -155,4 +166,39 @@ fn write<O: Observer, E: Effects>(
         }
     }
     storage.write_to(at, lpn, placement);
+}
+
+/// Programs the cached pages of a range that were written, by their places in the cache.
+fn flush<O: Observer, E: Effects>(
+    storage: &mut Storage<O>,
+    at: Ps,
+    request: BlockRequest,
+    effects: &mut E,
+    completion: &mut BlockCompletion,
+) {
+    storage.stats.block_flushes += 1;
+    let first = u64::from(request.lpn);
+    for slot in (0..).map(Slot) {
+        let Some(lpn) = storage.cache.last_in(slot) else {
+            break;
+        };
+        if !(first..first + request.count).contains(&u64::from(lpn)) {
+            continue;
+        }
+        let found = storage.cache.peek(lpn).filter(|found| found.slot == slot);
+        let Some(found) = found else {
+            continue;
+        };
+        completion.cached += 1;
+        // The host loses its mapping, so that it sees the next store.
+        if effects.unmap(lpn) || found.is_dirty {
+            storage.cache.mark_clean(lpn);
+            storage.cache.count_program(slot);
+            storage.stats.flushes += 1;
+            let done_at = storage.flush(at.max(found.ready_at), lpn);
+            completion.done_at = completion.done_at.max(done_at);
+        }
+    }
+    let done_at = storage.flush_buffer(at);
+    completion.done_at = completion.done_at.max(done_at);
 }

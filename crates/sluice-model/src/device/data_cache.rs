@@ -79,9 +79,14 @@ impl DataCache {
         self.cache.peek(lpn)
     }
 
+    /// The page in a place, or any other if none is there; none behind the last place.
+    pub fn last_in(&self, slot: Slot) -> Option<Lpn> {
+        self.cache.last_in(slot)
+    }
+
     /// Whether the page is in the cache or on its way there.
     pub fn contains(&self, lpn: Lpn) -> bool {
-        self.cache.contains(lpn)
+        self.cache.peek(lpn).is_some()
     }
 
     /// Whether the whole page is in the cache at `at`.

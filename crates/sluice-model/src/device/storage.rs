@@ -356,6 +356,17 @@ impl<O: Observer> Storage<O> {
         self.back.write(at, lpn, placement, &mut self.stats);
     }
 
+    /// Programs the page, and says when that is done.
+    pub fn flush(&mut self, at: Ps, lpn: Lpn) -> Ps {
+        self.drop_logged(lpn);
+        self.back.flush(at, lpn, &mut self.stats)
+    }
+
+    /// Programs what waits in the write buffer, and says when that is done.
+    pub fn flush_buffer(&mut self, at: Ps) -> Ps {
+        self.back.flush_buffer(at, &mut self.stats)
+    }
+
     /// Writes the page for a store, which may wait for the program: what it waits for then.
     pub fn write_for_store(&mut self, at: Ps, lpn: Lpn) -> Option<Served> {
         if self.awaits_programs {

@@ -268,6 +268,11 @@ impl Nand {
         self.stored.take().expect("the program of a store")
     }
 
+    /// About when the die of a page has done all that it was asked for.
+    pub fn idle_of(&self, ppn: Ppn) -> Ps {
+        self.idle_at(self.layout.block_of(ppn))
+    }
+
     /// Lets begin what a read of a page waits for.
     fn start_before_read(&mut self, now: Ps, ppn: Ppn) {
         let die = self.layout.die_of(ppn);

@@ -3,12 +3,13 @@
 use super::{BASES, COLUMNS, CRC_BYTES, HEAD_BYTES, Head, NAMES, Name, SIZE_ELSEWHERE};
 use crate::column::{Column, unzigzag};
 use crate::header::u32_at;
-use crate::{Access, CPUS_MAX, Error, Kind};
+use crate::{Access, CPUS_MAX, Error, Header, Kind};
 use zstd::bulk::Decompressor;
 
 /// Takes blocks apart.
 pub(crate) struct Decoder {
     shift: u32,
+    blocks: bool,
     decompressor: Decompressor<'static>,
     columns: [Vec<u8>; COLUMNS],
     counts: Vec<u64>,
@@ -17,10 +18,11 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub fn new(shift: u32) -> Result<Decoder, Error> {
+    pub fn new(header: &Header) -> Result<Decoder, Error> {
         let decompressor = Decompressor::new().map_err(Error::io("starting the decompressor"))?;
         Ok(Decoder {
-            shift,
+            shift: header.shift(),
+            blocks: header.block_requests,
             decompressor,
             columns: Default::default(),
             counts: Vec::new(),
@@ -110,6 +112,7 @@ impl Decoder {
         let of = |name| column(&self.columns, name, head);
         let mut rows = Rows {
             shift: self.shift,
+            blocks: self.blocks,
             tags: of(Name::Tags),
             addresses: of(Name::Addresses),
             instructions: of(Name::Instructions),
@@ -151,6 +154,8 @@ fn column<'a>(columns: &'a [Vec<u8>; COLUMNS], name: Name, head: &Head) -> Colum
 /// The columns that have an entry for each access.
 struct Rows<'a> {
     shift: u32,
+    /// Whether there may be requests by the block door.
+    blocks: bool,
     tags: Column<'a>,
     addresses: Column<'a>,
     instructions: Column<'a>,
@@ -162,8 +167,16 @@ impl Rows<'_> {
     #[inline]
     fn next(&mut self, cpu: u32, count: &mut u64) -> Result<Access, Error> {
         let tag = self.tags.byte()?;
-        let kind = Kind::from_bits(tag & 3).ok_or_else(|| self.tags.wrong("kind 3"))?;
-        let size = match tag >> 2 & 7 {
+        let code = tag >> 2 & 7;
+        let kind = Kind::from_bits(tag & 3, code).filter(|kind| self.blocks || !kind.is_block());
+        let kind = kind.ok_or_else(|| self.tags.wrong(&format!("kind {}", tag & 3)))?;
+        let code = if kind.is_block() {
+            SIZE_ELSEWHERE
+        } else {
+            code
+        };
+        let size = match code {
+            _ if kind == Kind::BlockFlush => 0,
             SIZE_ELSEWHERE => {
                 let size = self.sizes.number()?;
                 let fits = u16::try_from(size).ok().filter(|size| *size > 0);

@@ -2,7 +2,7 @@
 
 use super::{BASES, COLUMNS, HEAD_BYTES, MAGIC, Name, SIZE_ELSEWHERE};
 use crate::column::{NUMBER_BYTES_MAX, put, zigzag};
-use crate::{Access, BLOCK_ACCESSES, CPUS_MAX, Error};
+use crate::{Access, BLOCK_ACCESSES, CPUS_MAX, Error, Header, Kind};
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::compress_bound;
 
@@ -14,6 +14,8 @@ const NEAR: u64 = 1 << 20;
 /// Puts accesses into a block, and blocks one after another.
 pub(crate) struct Encoder {
     shift: u32,
+    /// Whether there may be requests by the block door.
+    blocks: bool,
     columns: [Vec<u8>; COLUMNS],
     /// Accesses in the block.
     accesses: u32,
@@ -36,7 +38,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub fn new(shift: u32) -> Result<Encoder, Error> {
+    pub fn new(header: &Header) -> Result<Encoder, Error> {
         let room = BLOCK_ACCESSES * NUMBER_BYTES_MAX;
         let bytes = |name: Name| match name {
             Name::Addresses | Name::Instructions | Name::Cpus => room,
@@ -57,7 +59,8 @@ impl Encoder {
             .map(|column| compress_bound(column.capacity()))
             .sum();
         let mut encoder = Encoder {
-            shift,
+            shift: header.shift(),
+            blocks: header.block_requests,
             columns,
             accesses: 0,
             first: 0,
@@ -108,7 +111,12 @@ impl Encoder {
         let (executed, overflow) = access.instructions.overflowing_sub(known);
         let all = self.instructions.checked_add(executed);
         let whole = unit << self.shift == access.address;
-        let Some(all) = all.filter(|_| !overflow && whole && access.size > 0) else {
+        let is_fit = match access.kind {
+            Kind::BlockFlush => access.size == 0 && access.address == 0,
+            _ => access.size > 0,
+        };
+        let is_fit = is_fit && (self.blocks || !access.kind.is_block());
+        let Some(all) = all.filter(|_| !overflow && whole && is_fit) else {
             return Err(self.refusal(access, known));
         };
         if access.cpu != self.cpu || access.cpu as usize >= self.counts.len() {
@@ -120,14 +128,20 @@ impl Encoder {
         let distance = unit.wrapping_sub(self.bases[base]) as i64;
         self.bases[base] = unit;
         self.used[base] = self.accesses;
-        let code = size_code(access.size);
+        let (kind, block) = access.kind.bits();
+        let code = match block {
+            Some(_) if access.kind == Kind::BlockFlush => 0,
+            Some(_) => SIZE_ELSEWHERE,
+            None => size_code(access.size),
+        };
         if code == SIZE_ELSEWHERE {
             put(
                 &mut self.columns[Name::Sizes as usize],
                 u64::from(access.size),
             );
         }
-        self.columns[Name::Tags as usize].push(access.kind as u8 | code << 2 | (base as u8) << 5);
+        self.columns[Name::Tags as usize]
+            .push(kind | block.unwrap_or(code) << 2 | (base as u8) << 5);
         put(
             &mut self.columns[Name::Addresses as usize],
             zigzag(distance),
@@ -194,7 +208,11 @@ impl Encoder {
             instructions,
             ..
         } = *access;
-        let why = if access.size == 0 {
+        let why = if access.kind.is_block() && !self.blocks {
+            "its header says that there are no block requests".to_owned()
+        } else if access.kind == Kind::BlockFlush && (access.size, address) != (0, 0) {
+            "a flush has neither address nor size".to_owned()
+        } else if access.size == 0 && access.kind != Kind::BlockFlush {
             "its size is 0".to_owned()
         } else if cpu >= CPUS_MAX {
             format!("its CPU is {cpu}; expected less than {CPUS_MAX}")
@@ -275,7 +293,6 @@ fn size_code(size: u16) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
     use proptest::prelude::*;
 
     fn push(encoder: &mut Encoder, address: u64) {
@@ -296,7 +313,7 @@ mod tests {
     /// As many streams as there are bases take a byte an access, wherever they are.
     #[test]
     fn streams_side_by_side_have_a_base_each() {
-        let mut encoder = Encoder::new(0).unwrap();
+        let mut encoder = Encoder::new(&Header::new("test")).unwrap();
         let starts: Vec<u64> = (1..=BASES as u64).map(|n| n << 40).collect();
         // The first access counts as none before it, so that its base goes to the second.
         for step in 0..2 {
@@ -320,7 +337,7 @@ mod tests {
         fn a_base_is_the_nearest_or_the_oldest(
             steps in prop::collection::vec((0..5u64, 0..3u64, 0..4u64), 1..200),
         ) {
-            let mut encoder = Encoder::new(0).unwrap();
+            let mut encoder = Encoder::new(&Header::new("test")).unwrap();
             let (mut bases, mut used) = ([0u64; BASES], [0u32; BASES]);
             for (n, (region, place, more)) in (0..).zip(steps) {
                 // At the edge of what is near, on both sides of it.
@@ -354,7 +371,7 @@ mod tests {
     /// One access more is the next block's, which says how much came before it.
     #[test]
     fn a_block_is_full_and_the_next_begins_anew() {
-        let mut encoder = Encoder::new(0).unwrap();
+        let mut encoder = Encoder::new(&Header::new("test")).unwrap();
         assert!(encoder.finish().unwrap().is_empty());
         for n in 0..BLOCK_ACCESSES as u64 {
             assert!(!encoder.is_full());

@@ -135,6 +135,8 @@ impl Instruction {
             Kind::Load => &mut self.loads[..],
             Kind::Store => &mut self.stores[..],
             Kind::Fetch => return self.ip.replace(access.address).is_none(),
+            // `Format::takes` lets none through.
+            _ => return true,
         };
         let free = places.iter_mut().find(|place| **place == 0);
         free.map(|place| *place = access.address).is_some()

@@ -1,7 +1,7 @@
 //! Text with a request in each line, in columns that its user names.
 
 use super::pieces::Pieces;
-use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
+use super::{Clock, Format, Input, Options, Output, Part, RequestForm, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};
 use sluice_units::LINE_BYTES;
 use std::fmt;
@@ -125,7 +125,7 @@ struct Read {
     columns: Columns,
     clock: Clock,
     per_second: u64,
-    form: super::RequestForm,
+    form: RequestForm,
     is_begun: bool,
 }
 
@@ -261,8 +261,11 @@ impl Read {
         match text.to_ascii_lowercase().as_str() {
             "r" | "read" | "l" | "load" | "0" => Ok(Kind::Load),
             "w" | "write" | "s" | "store" | "1" => Ok(Kind::Store),
+            "t" | "trim" | "discard" if self.form == RequestForm::Block => Ok(Kind::BlockTrim),
+            "f" | "flush" if self.form == RequestForm::Block => Ok(Kind::BlockFlush),
             _ => Err(self.wrong(format!(
-                "op: \"{text}\"; expected read or write, r or w, load or store, 0 or 1"
+                "op: \"{text}\"; expected read or write, r or w, load or store, 0 or 1; with \
+                 --request block also trim or flush, t or f"
             ))),
         }
     }
@@ -286,8 +289,10 @@ impl Sink for Made {
     fn push(&mut self, access: &Access) -> Result<(), Error> {
         let ns = u128::from(access.instructions) * u128::from(UNITS) / u128::from(self.per_second);
         let op = match access.kind {
-            Kind::Store => "write",
-            Kind::Load | Kind::Fetch => "read",
+            Kind::Store | Kind::BlockWrite => "write",
+            Kind::BlockTrim => "trim",
+            Kind::BlockFlush => "flush",
+            Kind::Load | Kind::Fetch | Kind::BlockRead => "read",
         };
         let heading = match std::mem::replace(&mut self.is_begun, true) {
             true => "",

@@ -157,14 +157,14 @@ fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>
 struct Made {
     out: Box<dyn Write>,
     per_second: u64,
-    /// The first access of a request, and the request's end so far.
-    open: Option<(Access, u64)>,
+    /// The first access of a request and its last so far, and the request's end so far.
+    open: Option<(Access, Access, u64)>,
     time: u64,
 }
 
 impl Made {
     fn close(&mut self) -> Result<(), Error> {
-        let Some((access, end)) = self.open.take() else {
+        let Some((access, _, end)) = self.open.take() else {
             return Ok(());
         };
         let units = u128::from(access.instructions) * u128::from(UNITS);
@@ -172,8 +172,8 @@ impl Made {
         // CPUs count for themselves; a trace of a disk goes forward.
         self.time = self.time.max(u64::try_from(time).unwrap_or(u64::MAX));
         let kind = match access.kind {
-            Kind::Store => "Write",
-            Kind::Load | Kind::Fetch => "Read",
+            Kind::Store | Kind::BlockWrite => "Write",
+            _ => "Read",
         };
         let (time, start, size) = (self.time, access.address, end - access.address);
         let done = writeln!(self.out, "{time},sluice,0,{kind},{start},{size},0");
@@ -184,20 +184,25 @@ impl Made {
 impl Sink for Made {
     fn push(&mut self, access: &Access) -> Result<(), Error> {
         let end = access.address.saturating_add(u64::from(access.size));
-        if let Some((open, open_end)) = &mut self.open {
+        if let Some((open, last, open_end)) = &mut self.open {
             let next = Access {
                 address: *open_end,
                 size: access.size,
                 ..*open
             };
-            // Pages of one request follow each other from page to page.
-            if next == *access && open_end.is_multiple_of(PAGE_BYTES) {
+            // Pages of one request follow each other from page to page, and its pieces likewise.
+            let is_next = match access.kind.is_block() {
+                true => access.goes_on(last, *open_end),
+                false => next == *access && open_end.is_multiple_of(PAGE_BYTES),
+            };
+            if is_next {
+                *last = *access;
                 *open_end = end;
                 return Ok(());
             }
         }
         self.close()?;
-        self.open = Some((*access, end));
+        self.open = Some((*access, *access, end));
         Ok(())
     }
 

@@ -136,6 +136,8 @@ impl Sink for Made {
             Kind::Load => self.load = Some(*access),
             Kind::Store => self.line(" S", access)?,
             Kind::Fetch => self.line("I ", access)?,
+            // `Format::takes` lets none through.
+            _ => {}
         }
         Ok(())
     }

@@ -66,6 +66,8 @@ pub enum RequestForm {
     /// All its bytes: a device is asked for each of its lines.
     #[default]
     Lines,
+    /// A request by the block door, as a disk gets it.
+    Block,
 }
 
 impl RequestForm {
@@ -73,6 +75,7 @@ impl RequestForm {
     fn note(self) -> String {
         match self {
             RequestForm::Page => "each page of a request is one access, of a line at most",
+            RequestForm::Block => "each request is one by the block door, of whole pages",
             RequestForm::Lines => {
                 "each page of a request is an access of all its lines: one of 4 KiB asks a device \
                  64 times, so that a policy sees 63 hits behind each miss; --request page makes it \
@@ -194,6 +197,19 @@ impl Format {
         own.contains(&self.name)
     }
 
+    /// Whether it has accesses of this kind.
+    fn takes(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Load | Kind::Store | Kind::Fetch => true,
+            Kind::BlockRead | Kind::BlockWrite => {
+                [native::FORMAT.name, csv::FORMAT.name, columns::FORMAT.name].contains(&self.name)
+            }
+            Kind::BlockTrim | Kind::BlockFlush => {
+                [native::FORMAT.name, columns::FORMAT.name].contains(&self.name)
+            }
+        }
+    }
+
     /// The format that a file's name tells, and whether the name says that it is compressed.
     pub fn of_name(path: &Path) -> Option<(&'static Format, bool)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -241,7 +257,8 @@ pub fn convert(
     let command = input.name().to_owned();
     let mut source = (from.open)(input, options)?;
     let header = source.header().cloned();
-    let header = header.unwrap_or_else(|| Header::new(command));
+    let mut header = header.unwrap_or_else(|| Header::new(command));
+    header.block_requests |= from.has_requests() && options.request == RequestForm::Block;
     let mut sink = (to.create)(output, &header, options)?;
     let mut report = Report::default();
     let mut some = Vec::new();
@@ -256,6 +273,12 @@ pub fn convert(
             if access.kind == Kind::Fetch && !options.fetches {
                 report.fetches += 1;
                 continue;
+            }
+            if !to.takes(access.kind) {
+                return Err(Error::Output(format!(
+                    "{} has no place for requests by the block door, such as {:?}",
+                    to.name, access.kind
+                )));
             }
             held.instructions = true;
             held.cpus |= access.cpu > 0;

@@ -91,7 +91,7 @@ impl Source for Read {
                 self.clock.at(time, 1, self.options.per_second),
                 u64::from(size).min(object),
             );
-            if self.options.request == RequestForm::Page {
+            if self.options.request != RequestForm::Lines {
                 let pieces = Pieces {
                     cpu: 0,
                     instructions,
@@ -99,7 +99,7 @@ impl Source for Read {
                     address,
                     size,
                 };
-                pieces.push_to(RequestForm::Page, out);
+                pieces.push_to(self.options.request, out);
                 continue;
             }
             // An object may lie across pages, and is one access all the same.

@@ -7,7 +7,8 @@ use crate::progress::Progress;
 use crate::result_args::keep;
 use crate::{settings, signals, traces, warn};
 use sluice_driver::Visibility;
-use sluice_replay::Replay;
+use sluice_model::{DeviceConfig, DeviceError};
+use sluice_replay::{AskedStream, Replay};
 use sluice_results::{SimResult, to_json, write_config};
 use sluice_simulation::{Plan, STOP_EVERY};
 use sluice_streams::{Spec, Stream};
@@ -31,7 +32,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             room: room.0,
         });
     }
-    let streams = workload.streams()?;
+    let streams = workload.streams(args, &config)?;
     let folder = args.result.folder()?;
     let visibility = match args.hits {
         HitsArg::All => Visibility::All,
@@ -50,7 +51,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     signals::await_interrupt();
     let progress = Progress::new(workload.accesses(), "accesses");
     let done = Cell::new(0);
-    let result = plan.run(streams, || {
+    let result = streams.run(&plan, || {
         done.set(done.get() + STOP_EVERY);
         progress.show(done.get());
         signals::is_interrupted()
@@ -62,7 +63,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         let (done, of) = (done.get(), "accesses");
         return Err(Error::Interrupted { done, of });
     };
-    if result.accesses == 0 && result.warmup_accesses > 0 {
+    if result.accesses == 0 && result.block.is_none() && result.warmup_accesses > 0 {
         let why = "the workload has no more accesses than that";
         return Err(Error::value("--warmup", result.warmup_accesses, why));
     }
@@ -83,6 +84,25 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         );
     }
     kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// What each requester asks for.
+enum Streams {
+    Accesses(Vec<Stream>),
+    Asked(Vec<AskedStream>),
+}
+
+impl Streams {
+    fn run(
+        self,
+        plan: &Plan<'_>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<SimResult>, DeviceError> {
+        match self {
+            Streams::Accesses(streams) => plan.run(streams, stop),
+            Streams::Asked(streams) => plan.run_asked(streams, stop),
+        }
+    }
 }
 
 /// What the requesters of a device do.
@@ -125,13 +145,26 @@ impl<'a> Workload<'a> {
         }
     }
 
-    fn streams(&self) -> Result<Vec<Stream>, Error> {
-        match self {
-            Workload::Pattern(_, spec) => Ok(spec.streams()),
-            Workload::Trace(path, replay) => {
-                replay.streams().map_err(|error| traces::at(path, error))
-            }
+    fn streams(&self, args: &SimArgs, config: &DeviceConfig) -> Result<Streams, Error> {
+        let (path, replay) = match self {
+            Workload::Pattern(_, spec) => return Ok(Streams::Accesses(spec.streams())),
+            Workload::Trace(path, replay) => (path, replay),
+        };
+        let of = |error| traces::at(path, error);
+        if !replay.has_blocks() {
+            return replay.streams().map(Streams::Accesses).map_err(of);
         }
+        if config.memory.is_some() {
+            let why = "it has requests by the block door, and the device is a memory expander \
+                       (device.kind): it has no such door";
+            return Err(Error::unfit(path.display(), why));
+        }
+        if args.bound {
+            let why = "the trace has requests by the block door, which change the cache";
+            return Err(Error::unfit("--bound", why));
+        }
+        let asked = replay.asked(config.pages.into(), config.page_bytes());
+        asked.map(Streams::Asked).map_err(of)
     }
 
     /// Accesses before counting begins.
@@ -193,10 +226,27 @@ fn table(result: &SimResult) -> Rows {
     }
     row("evictions", cache.counts.evictions.to_string());
     row("dirty evictions", cache.counts.dirty_evictions.to_string());
-    row("latency mean, ns", format!("{:.1}", latency.mean));
-    row("of it", parts(result.latency_parts_ns.named()));
-    row("latency p50, ns", format!("{:.1}", latency.p50));
-    row("latency p99, ns", format!("{:.1}", latency.p99));
+    if result.accesses > 0 {
+        row("latency mean, ns", format!("{:.1}", latency.mean));
+        row("of it", parts(result.latency_parts_ns.named()));
+        row("latency p50, ns", format!("{:.1}", latency.p50));
+        row("latency p99, ns", format!("{:.1}", latency.p99));
+    }
+    if let Some(block) = &result.block {
+        let pages = [
+            (block.pages_read, "read"),
+            (block.pages_written, "written"),
+            (block.pages_trimmed, "trimmed"),
+            (block.pages_flushed, "flushed"),
+        ];
+        let pages = pages.map(|(count, what)| format!("{count} {what}"));
+        row("block requests", block.requests.to_string());
+        row("pages by them", pages.join(", "));
+        row(
+            "their mean, ns",
+            format!("{:.1}", block.latency_ns.summary.mean),
+        );
+    }
     row("flash reads", result.flash.counts.reads.to_string());
     row("flash programs", result.flash.counts.programs.to_string());
     row("simulated time, s", to_json(&result.sim_time_s).to_string());

@@ -35,8 +35,8 @@ pub fn run(
                 uses.warm();
             }
             accesses += 1;
-            let end = access.address.saturating_add(u64::from(access.size) - 1);
-            (access.address / page_bytes..=end / page_bytes).for_each(|page| uses.touch(page));
+            (access.address / page_bytes..=access.last() / page_bytes)
+                .for_each(|page| uses.touch(page));
         }
     }
     if args.warmup > 0 && accesses <= args.warmup {

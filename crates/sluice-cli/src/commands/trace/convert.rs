@@ -69,6 +69,8 @@ pub enum Form {
     Page,
     /// All its bytes: a page of 4 KiB asks a device 64 times
     Lines,
+    /// One request by the block door: whole pages, as a disk reads, writes, trims and flushes them
+    Block,
 }
 
 fn formats() -> impl TypedValueParser<Value = &'static Format> {
@@ -120,6 +122,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         columns: args.columns,
         request: match args.request {
             Some(Form::Page) => RequestForm::Page,
+            Some(Form::Block) => RequestForm::Block,
             Some(Form::Lines) | None => RequestForm::Lines,
         },
     };

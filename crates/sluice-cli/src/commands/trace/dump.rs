@@ -11,7 +11,8 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Columns: number of the access, CPU, instructions that it had executed \
-                        before, kind (L, S, or F for an instruction fetch), address, size."
+                        before, kind (L, S, F for an instruction fetch; r, w, t or f for a read, \
+                        write, trim or flush by the block door), address, size."
 )]
 pub struct DumpArgs {
     /// The trace
@@ -46,6 +47,10 @@ pub fn run(args: &DumpArgs) -> Result<ExitCode, Error> {
             Kind::Load => 'L',
             Kind::Store => 'S',
             Kind::Fetch => 'F',
+            Kind::BlockRead => 'r',
+            Kind::BlockWrite => 'w',
+            Kind::BlockTrim => 't',
+            Kind::BlockFlush => 'f',
         };
         writeln!(
             out,

@@ -71,6 +71,7 @@ fn result<R: Read + Seek>(file: &str, reader: &Reader<R>, footprint: &Counted) -
         loads,
         stores,
         fetches: kind(Kind::Fetch),
+        block_requests: footprint.kinds[Kind::BlockRead as usize..].iter().sum(),
         store_ratio: share(stores, loads + stores),
         loaded_bytes: footprint.bytes[Kind::Load as usize],
         stored_bytes: footprint.bytes[Kind::Store as usize],
@@ -145,14 +146,13 @@ fn table(info: &TraceInfo) -> Rows {
     row(
         "of them",
         format!(
-            "{} loads, {} stores, {} fetches",
-            info.loads, info.stores, info.fetches
+            "{} loads, {} stores, {} fetches, {} by the block door",
+            info.loads, info.stores, info.fetches, info.block_requests
         ),
     );
-    row(
-        "stores",
-        format!("{:.1} % of data", 100.0 * number(info.store_ratio)),
-    );
+    if let Some(stores) = info.store_ratio {
+        row("stores", format!("{:.1} % of data", 100.0 * stores));
+    }
     add_footprint(info, &mut row);
     rows
 }
@@ -160,8 +160,9 @@ fn table(info: &TraceInfo) -> Rows {
 /// The half about addresses.
 fn add_footprint(info: &TraceInfo, row: &mut dyn FnMut(&str, String)) {
     row("instructions", info.instructions.to_string());
-    let instructions = number(info.instructions_per_access);
-    row("for a data access", format!("{instructions:.2}"));
+    if let Some(instructions) = info.instructions_per_access {
+        row("for a data access", format!("{instructions:.2}"));
+    }
     row("CPUs", info.cpus.len().to_string());
     let footprint = &info.footprint;
     row(

@@ -65,8 +65,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => page().prop_map(Step::LateReport),
         1 => page().prop_map(Step::Discard),
         3 => (0..5u8, page()).prop_map(|(kind, page)| Step::Command(kind, page)),
-        1 => (0..3u8, page(), 1..9u32).prop_map(|(op, page, count)| {
-            let op = [BlockOp::Read, BlockOp::Write, BlockOp::Trim][usize::from(op)];
+        1 => (0..4u8, page(), 1..9u32).prop_map(|(op, page, count)| {
+            let all = [BlockOp::Read, BlockOp::Write, BlockOp::Trim, BlockOp::Flush];
+            let op = all[usize::from(op)];
             Step::Block(op, page, count)
         }),
         2 => page().prop_map(Step::Promote),
@@ -384,7 +385,7 @@ impl Rig {
         // One page at a time, so that each page has contents of its own.
         for lpn in (lpn.0..(lpn.0 + count).min(PAGES)).map(Lpn) {
             match op {
-                BlockOp::Read => {}
+                BlockOp::Read | BlockOp::Flush => {}
                 BlockOp::Write => self.write(lpn),
                 BlockOp::Trim => self.newest[lpn] = ZEROS,
             }
