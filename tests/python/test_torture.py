@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -84,3 +85,17 @@ def test_every_limit_has_its_reason() -> None:
     out = torture("--limits", limit=60)
     assert out.returncode == 0
     assert all(len(line.split(maxsplit=3)[3]) > 20 for line in out.stdout.splitlines())
+
+
+def test_a_round_whose_steps_are_slow_has_fewer_and_is_given_more_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(RUN.parent)
+    limits = importlib.import_module("limits")
+    assert limits.steps("lru", "hogs", 300) == 300
+    assert limits.steps("mru", "ring", 300) == 75
+    assert limits.steps("mru", "hogs", 300) == 25
+    assert limits.steps("lifo", "ring+hogs", 2) == 1
+    assert limits.patience("lru", "alone", 120) == limits.patience("arc", "ring", 120) == 120
+    assert limits.patience("lru", "ring+hogs", 120) == limits.patience("mru", "ring", 120) == 120
+    assert limits.patience("lifo", "hogs", 120) == 360

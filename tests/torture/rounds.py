@@ -111,7 +111,8 @@ def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) ->
     words = ["--seed", str(chosen.seed), "--steps", str(chosen.steps),
              "--without", ",".join(word for word in left_out if word), "--only", tools.only]
     if chosen.program == "python":
-        return [sys.executable, str(HERE / "objects.py"), *words]
+        # What it has printed is all that tells how far it is.
+        return [sys.executable, "-u", str(HERE / "objects.py"), *words]
     has_file = chosen.place in ("dax", "shared")
     more = ["--log", str(folder / name), "--file", file if has_file else ""]
     return [str(tools.program), *words, *more]
@@ -206,9 +207,10 @@ def _live(chosen: Round, tools: Tools, folder: Path, file: str) -> Ended:
         sender.start()
         return sender.stop
 
+    seconds = limits.patience(chosen.policy, chosen.outside, tools.seconds)
     hogs = trouble.start_hogs(2 if "hogs" in chosen.outside else 0)
     try:
-        status, hung = _run(command, mark, tools.seconds, log, ring)
+        status, hung = _run(command, mark, seconds, log, ring)
     finally:
         trouble.stop_hogs(hogs)
     hung = hung or _leftovers(mark, session)

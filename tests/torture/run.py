@@ -39,7 +39,7 @@ def drawn(seed: int, steps: int) -> Iterator[Round]:
         seed, policy = numbers.randrange(1, 1 << 31), numbers.choice(limits.POLICIES)
         yield Round(
             program, seed, trap, place, policy, numbers.choice(limits.CACHES),
-            numbers.choice(limits.READS), limits.steps(policy, steps), outside,
+            numbers.choice(limits.READS), limits.steps(policy, outside, steps), outside,
         )
 
 

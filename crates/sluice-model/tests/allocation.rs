@@ -210,6 +210,20 @@ fn a_terabyte_is_made_without_touching_it() {
     }
 }
 
+/// The flash map takes 4 B a page and 3 for each that flash has, the cache's index 3.
+#[test]
+fn a_page_of_the_device_takes_as_many_bytes_as_it_did() {
+    let bytes = |capacity| {
+        let before = ALLOC.counts();
+        let _device = device(&[("device.capacity", capacity), ("cache.capacity", "256MiB")]);
+        let after = ALLOC.counts();
+        after.touched_bytes + after.zeroed_bytes - before.touched_bytes - before.zeroed_bytes
+    };
+    let pages = (32 << 30) / PAGE_BYTES;
+    let thousandths = (bytes("64GiB") - bytes("32GiB")) * 1000 / pages;
+    assert_eq!(thousandths, 10_694, "thousandths of a byte a page");
+}
+
 /// The write log's tables grow in an arena, and the hint's queues have a bound.
 #[test]
 fn the_write_log_and_the_hint_allocate_nothing_either() {
