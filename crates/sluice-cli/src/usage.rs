@@ -63,6 +63,9 @@ impl Invoked {
     }
 }
 
+/// What `sluice ctl COMMAND PID` has the wrong way round.
+const PROCESS_FIRST: &str = "the process comes first: sluice ctl PID COMMAND";
+
 /// What clap says, without its layout and in our words.
 fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
@@ -83,6 +86,17 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
             let (head, _) = told.split_once("; [").unwrap_or((told, ""));
             format!("{head}; expected one of {}", place.choices.join(", "))
         }
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
+            if place.is_process_missing =>
+        {
+            format!("{told}; {PROCESS_FIRST}")
+        }
+        ErrorKind::MissingRequiredArgument if told.contains("<PROG>") => {
+            format!(
+                "no program is given, such as `{} -- ./program`; {help}",
+                place.name
+            )
+        }
         ErrorKind::UnknownArgument if is_negative(told) => {
             format!("{told}; numbers are not negative here; {help}")
         }
@@ -99,7 +113,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
         ErrorKind::ValueValidation => {
             let told = value(told);
             match place.is_process_missing {
-                true => format!("{told}; the process comes first: sluice ctl PID COMMAND"),
+                true => format!("{told}; {PROCESS_FIRST}"),
                 false => told,
             }
         }

@@ -18,8 +18,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run",
-        "the following required arguments were not provided: <PROG>...; see \
-         `sluice run --help`",
+        "no program is given, such as `sluice run -- ./program`; see `sluice run --help`",
     ),
     (
         "run -- nosuchprogram",

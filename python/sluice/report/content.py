@@ -159,8 +159,9 @@ def _hit_tiles(run: Run) -> list[Tile]:
     known = run.stats.number("cache", "hit_ratio")
     if not tiles and known is not None:
         seen = ("of what the device saw",) if run.simulated else (
-            "of the traps;", "hits on mapped pages", "are not seen")
-        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known), seen, note="hits"))
+            "hits on mapped pages", "are not seen")
+        label = "hit ratio" if run.simulated else "hits among traps"
+        tiles.append(Tile("hit-ratio", label, units.percent(known), seen, note="hits"))
     return tiles
 
 

@@ -20,7 +20,7 @@ NOTES: dict[str, tuple[str, str]] = {
     "late": (
         "Late",
         "Misses that ended more than 1 µs after the moment the model asked for. A run whose late"
-        " share is 1 % or more shows this host's limits rather than the device: use a slower"
+        " share is above 5 % shows this host's limits rather than the device: use a slower"
         " device, fewer threads, or simulation.",
     ),
     "hits": (

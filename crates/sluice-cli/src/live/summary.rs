@@ -2,6 +2,7 @@
 
 use super::profile;
 use sluice_abi::Counter;
+use sluice_model::EVICTIONS;
 use sluice_results::{Figures, LiveRun, Process, Run};
 use sluice_units::{Bytes, round_bytes};
 use std::fmt::Write;
@@ -93,6 +94,16 @@ fn of_hits(result: &LiveRun) -> String {
         };
         // Writing to a string cannot fail.
         let _ = write!(text, "{before} {}={}", of.key, of.value);
+    }
+    let policy = result.config.get("cache.policy").map_or("", String::as_str);
+    let goes_by_hits = EVICTIONS
+        .iter()
+        .any(|e| e.info.name == policy && e.info.uses_hits);
+    if goes_by_hits && result.figures.cache.sampled.is_none() {
+        let _ = write!(
+            text,
+            "; cache.policy={policy} sees no hits (--sample-hits shows it some)"
+        );
     }
     text
 }

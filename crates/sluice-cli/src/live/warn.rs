@@ -172,7 +172,7 @@ pub fn of_late(result: &LiveRun) {
     let why = match (is_slow, is_store) {
         (_, true) => "most of the late ones waited for --store",
         (true, _) => "the device is about as fast as the trap itself",
-        _ => "threads that miss at once wait for each other, or the host is busy",
+        _ => "the host is busy, or threads that miss at once wait for each other",
     };
     let is_event = result.trap_mode == "event";
     let signal = if is_event && !is_store && result.kind == LiveKind::Run {
@@ -180,11 +180,15 @@ pub fn of_late(result: &LiveRun) {
     } else {
         ""
     };
-    let threads = if is_slow { "" } else { "fewer threads, " };
+    let threads = if is_slow {
+        ""
+    } else {
+        "a CPU that nobody else uses, fewer threads, "
+    };
     let other = if is_store { "a faster store, " } else { "" };
     errln!(
-        "sluice: warning: {:.1} % of misses were late: p50 {:.1} us for {:.1}, p99 {:.1} for \
-         {:.1}; a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: \
+        "sluice: warning: {:.1} % of misses were late: p50 {:.1} us (model {:.1}), p99 {:.1} us \
+         (model {:.1}); a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: \
          {other}{signal}{threads}slower flash (nand.read)",
         ratio * 100.0,
         us(got.p50),
@@ -208,9 +212,10 @@ pub fn of_late_shared(run: &Run<'_>) {
     }
     let us = |ns: u64| ns as f64 / 1e3;
     errln!(
-        "sluice: warning: {:.1} % of the misses on shared memory were late: p50 {:.1} us for \
-         {:.1}, p99 {:.1} for {:.1}; one thread serves all processes, and a trap alone takes this \
-         host {:.1} us; what helps: a CPU that nobody else uses, slower flash (nand.read)",
+        "sluice: warning: {:.1} % of the misses on shared memory were late: p50 {:.1} us (model \
+         {:.1}), p99 {:.1} us (model {:.1}); one thread serves all processes, and a trap alone \
+         takes this host {:.1} us; what helps: a CPU that nobody else uses, slower flash \
+         (nand.read)",
         ratio * 100.0,
         us(latency.achieved.p50),
         us(latency.modelled.p50),

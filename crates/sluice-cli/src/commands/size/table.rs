@@ -41,23 +41,32 @@ fn table_of(result: &SizeResult) -> String {
     told + "\n" + &table(result)
 }
 
-/// What the first policy that was asked for needs.
+/// What each policy needs that was asked for.
 fn sentence(result: &SizeResult) -> String {
     let target = percent(result.target_hit_ratio);
     // LRU is always the first.
-    let asked = result.answers.get(1).or(result.answers.first());
-    let Some(answer) = asked else {
-        return String::new();
+    let asked = match &result.answers[..] {
+        [] => return String::new(),
+        [only] => core::slice::from_ref(only),
+        [_, asked @ ..] => asked,
     };
-    match answer.cache_bytes {
-        Some(bytes) => format!(
-            "{target} of accesses hit with {} ({}); twice that buys {}",
-            round_bytes(bytes),
-            answer.policy,
-            percent(answer.twice_adds.unwrap_or_default())
-        ),
-        None => format!("no cache has {target} hits ({})", answer.policy),
+    if let [only] = asked {
+        return match only.cache_bytes {
+            Some(bytes) => format!(
+                "{target} of accesses hit with {} ({}); twice that buys {}",
+                round_bytes(bytes),
+                only.policy,
+                percent(only.twice_adds.unwrap_or_default())
+            ),
+            None => format!("no cache has {target} hits ({})", only.policy),
+        };
     }
+    let needs = asked.iter().map(|answer| match answer.cache_bytes {
+        Some(bytes) => format!("{} ({})", round_bytes(bytes), answer.policy),
+        None => format!("no cache ({})", answer.policy),
+    });
+    let needs: Vec<String> = needs.collect();
+    format!("{target} of accesses hit with {}", needs.join(", "))
 }
 
 /// A row for each size, a column for each policy.
