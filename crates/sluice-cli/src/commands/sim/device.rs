@@ -228,7 +228,13 @@ fn table(result: &SimResult) -> Rows {
     row("dirty evictions", cache.counts.dirty_evictions.to_string());
     if result.accesses > 0 {
         row("latency mean, ns", format!("{:.1}", latency.mean));
-        row("of it", parts(result.latency_parts_ns.named()));
+        // Hits that the device does not see are among the accesses, and have no parts.
+        let whole = if result.mapped_hits > 0 {
+            "of a trap, ns"
+        } else {
+            "of it"
+        };
+        row(whole, parts(result.latency_parts_ns.named()));
         row("latency p50, ns", format!("{:.1}", latency.p50));
         row("latency p99, ns", format!("{:.1}", latency.p99));
     }

@@ -13,11 +13,11 @@ pub fn print(result: &SizeResult) -> Result<(), Error> {
 fn table_of(result: &SizeResult) -> String {
     let mut told = format!("{}\n", sentence(result));
     told += &format!(
-        "{} accesses and {} first ones, to {}; {}\n",
+        "counted {} accesses to {} ({}); {} more were the first to their page\n",
         result.accesses - result.first_accesses,
-        result.first_accesses,
         round_bytes(result.footprint_bytes),
         result.accesses_are,
+        result.first_accesses,
     );
     if let Some(knee) = &result.knee {
         told += &format!(
