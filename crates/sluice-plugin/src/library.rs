@@ -116,7 +116,11 @@ pub fn open(
     // SAFETY: loading runs the object's constructors. The user names the object to be run: there
     // is no other way to run it.
     let library = unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
-    let library = library.map_err(LibraryError::Load)?;
+    let is_python = place.extension().is_some_and(|end| end == "py");
+    let library = library.map_err(|error| match is_python {
+        true => LibraryError::Python,
+        false => LibraryError::Load(error),
+    })?;
     let name = format!("sluice_{kind}");
     // SAFETY: a symbol's address is only looked at below.
     let symbol = unsafe { library.get::<*const [u32; 2]>(&name) };

@@ -99,6 +99,9 @@ fn what_is_no_policy_is_refused_in_one_line() {
     std::fs::write(&text, "not an object").unwrap();
     assert!(refusal(text.to_str().unwrap()).contains("cannot be loaded"));
     assert!(refusal("./no/such.so").contains("No such file"));
+    let class = folder.path().join("lifo.py");
+    std::fs::write(&class, "class Lifo: pass").unwrap();
+    assert!(refusal(class.to_str().unwrap()).contains("a class in Python"));
 }
 
 /// What an object has made is its own to give back.
