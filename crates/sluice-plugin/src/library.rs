@@ -9,6 +9,9 @@ pub enum LibraryError {
     /// The loader does not take it.
     #[error("cannot be loaded: {}", reason(.0))]
     Load(#[source] libloading::Error),
+    /// It is no shared object at all.
+    #[error("a class in Python is taken in Python only, as `policy=` of `sluice.simulate`")]
+    Python,
     /// It has no such constant.
     #[error("defines no `{name}`; {name}.h declares it")]
     NoConstant {
