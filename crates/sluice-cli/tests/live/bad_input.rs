@@ -267,7 +267,7 @@ fn simulations_of_what_cannot_be() {
 #[test]
 fn flags_that_do_not_exist() {
     let cases = [
-        (&["run"][..], "PROG"),
+        (&["run"][..], "./program"),
         (&["run", "--trap", "maybe", "--", "true"], "maybe"),
         (&["run", "--handlers", "0", "--", "true"], "--handlers"),
         (&["run", "--mmap-min", "5x", "--", "true"], "5x"),
