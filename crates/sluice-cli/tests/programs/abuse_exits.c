@@ -21,7 +21,7 @@ static void *outlive(void *unused) {
 
 /* As OpenSSH's child before a login: at a root without anything, as another user, under a filter
    that ends the thread which makes a call that is not in it. */
-static void enter_cage(void) {
+static void enter_cage(const char *folder) {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 1, 0),
@@ -30,8 +30,7 @@ static void enter_cage(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
-    char folder[] = "/tmp/sluice-cage-XXXXXX";
-    CHECK(mkdtemp(folder) && chroot(folder) == 0 && chdir("/") == 0);
+    CHECK(chroot(folder) == 0 && chdir("/") == 0);
     CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
@@ -39,11 +38,13 @@ static void enter_cage(void) {
 
 /* A child in a cage ends as it does without a device, and its parent sees how. */
 static void end_in_cage(const char *how) {
+    char folder[] = "/tmp/sluice-cage-XXXXXX";
+    CHECK(mkdtemp(folder));
     uint64_t *words = filled(PAGES);
     pid_t child = fork();
     if (child == 0) {
         limit(20);
-        enter_cage();
+        enter_cage(folder);
         CHECK(wrong(words, PAGES) == 0);
         if (strcmp(how, "exit") == 0)
             exit(5);
@@ -54,7 +55,7 @@ static void end_in_cage(const char *how) {
         _exit(9);
     }
     int status;
-    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(waitpid(child, &status, 0) == child && rmdir(folder) == 0);
     if (strcmp(how, "filter") == 0)
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
     else
