@@ -123,3 +123,86 @@ fn a_busy_bank_keeps_no_other_waiting() {
     let place = done.iter().position(|(_, id)| *id == 99).unwrap();
     assert!(place <= 1, "{done:?}");
 }
+
+/// Rank, bank group, and what an access does.
+type Place = (u64, u64, Op);
+
+/// Cycles from one column command to another: JEDEC's rules between accesses to open rows.
+fn apart(first: Place, second: Place) -> u64 {
+    let s = ddr4();
+    let (same_rank, same_group) = (first.0 == second.0, first.1 == second.1);
+    let latency = |op| match op {
+        Op::Write => s.write_latency,
+        _ => s.read_latency,
+    };
+    // The data of the first, and a gap, before the data of the second.
+    let bus = |gap: u64| latency(first.2) + s.burst + gap - latency(second.2);
+    match (first.2, second.2) {
+        _ if !same_rank => bus(s.rtrs).max(1),
+        (Op::Write, Op::Read) => {
+            s.write_latency + s.burst + if same_group { s.wtr_l } else { s.wtr_s }
+        }
+        (Op::Read, Op::Write) => bus(s.rtw),
+        (Op::Write, _) if same_group => s.ccd_l_wr,
+        _ if same_group => s.ccd_l,
+        _ => s.ccd_s,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(96)))]
+
+    /// Rows that are open: a channel gives what can be given first, and of several the oldest. The
+    /// twin goes through the cycles one by one.
+    #[test]
+    fn a_channel_gives_what_can_be_given_first(
+        accesses in prop::collection::vec((0u64..2, 0u64..4, 0u64..4, any::<bool>()), 1..60),
+    ) {
+        let s = ddr4();
+        let two_ranks = DramLayout { ranks: 2, ..layout() };
+        let mut dram = Scheduled::new(&two_ranks, 64);
+        // Ro Ra Bg Ba Co Ch: all in the first row.
+        let addr = |rank: u64, group: u64, bank: u64| {
+            ((rank * s.bank_groups + group) * s.banks + bank) * s.row_bytes
+        };
+        for place in 0..2 * s.bank_groups * s.banks {
+            dram.request(Ps::ZERO, place, place * s.row_bytes, Op::Read);
+        }
+        drain(&mut dram);
+        let start = Ps(1_000 * s.clock.0);
+        let mut waiting = Vec::new();
+        for (id, (rank, group, bank, write)) in (0..).zip(accesses) {
+            let op = if write { Op::Write } else { Op::Read };
+            dram.request(start, id, addr(rank, group, bank), op);
+            waiting.push((id, (rank, group, op), bank));
+        }
+        let mut found = drain(&mut dram);
+
+        let (mut given, mut expected) = (Vec::<(u64, Place)>::new(), Vec::new());
+        let mut cycle = 1_000;
+        while !waiting.is_empty() {
+            let may = |at: usize| {
+                let (_, place, bank): (u64, Place, u64) = waiting[at];
+                let oldest = waiting[..at].iter().all(|(_, older, of)| {
+                    (older.0, older.1, *of) != (place.0, place.1, bank)
+                });
+                oldest && given.iter().all(|(before, first)| before + apart(*first, place) <= cycle)
+            };
+            match (0..waiting.len()).find(|at| may(*at)) {
+                Some(at) => {
+                    let (id, place, _) = waiting.remove(at);
+                    given.push((cycle, place));
+                    let latency = match place.2 {
+                        Op::Write => s.write_latency,
+                        _ => s.read_latency,
+                    };
+                    expected.push((Ps((cycle + latency + s.burst) * s.clock.0), id));
+                }
+                None => cycle += 1,
+            }
+        }
+        expected.sort_unstable();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+}

@@ -71,6 +71,16 @@ pub struct Command {
     pub place: DramAddress,
 }
 
+impl Command {
+    fn to(place: &DramAddress, at: Ps, kind: CommandKind) -> Command {
+        Command {
+            at,
+            kind,
+            place: *place,
+        }
+    }
+}
+
 /// How the module is put together.
 #[derive(Clone, Copy, Debug)]
 pub struct DramLayout {
@@ -286,6 +296,39 @@ impl Dram {
         opened.max(column + self.timing.recovery[op as usize])
     }
 
+    /// Opens the row of an access that follows, as early as its bank and its rank let it.
+    fn open_row(&mut self, now: Ps, place: &DramAddress, op: Op, tell: &mut impl FnMut(Command)) {
+        self.now = self.now.max(now);
+        let plan = self.plan(place, op);
+        self.commit_row(place, &plan, tell);
+    }
+
+    /// When an access could give its column command.
+    fn column_at(&mut self, now: Ps, place: &DramAddress, op: Op) -> Ps {
+        self.now = self.now.max(now);
+        self.plan(place, op).column
+    }
+
+    /// Places the commands that open a row.
+    fn commit_row(&mut self, place: &DramAddress, plan: &Plan, tell: &mut impl FnMut(Command)) {
+        let (index, rank) = (self.bank_of(place), self.rank_of(place));
+        let mut give = |at, kind| tell(Command::to(place, at, kind));
+        if let Some(at) = plan.precharge {
+            give(at, CommandKind::Precharge);
+        }
+        let Some(at) = plan.activate else {
+            return;
+        };
+        give(at, CommandKind::Activate);
+        self.activates[rank].push(at, tag(place.rank, place.group, Op::Read));
+        let bank = &mut self.banks[index];
+        bank.open = Some(place.row);
+        bank.turn = plan.turn;
+        bank.column_from = at + self.timing.rcd;
+        bank.precharge_from = at + self.timing.ras;
+        bank.activate_from = bank.precharge_from + self.timing.rp;
+    }
+
     fn commit(
         &mut self,
         place: &DramAddress,
@@ -294,32 +337,19 @@ impl Dram {
         closes: bool,
         tell: &mut impl FnMut(Command),
     ) {
-        let (index, rank) = (self.bank_of(place), self.rank_of(place));
-        let mut give = |at, kind| {
-            tell(Command {
-                at,
-                kind,
-                place: *place,
-            })
-        };
-        let tag = tag(place.rank, place.group, op);
-        let closed_by = self.closed_by(plan.activate, plan.column, op);
-        let bank = &mut self.banks[index];
-        if let Some(at) = plan.precharge {
-            give(at, CommandKind::Precharge);
-        }
-        if let Some(at) = plan.activate {
-            give(at, CommandKind::Activate);
-            self.activates[rank].push(at, tag & !1);
-            bank.precharge_from = Ps::ZERO;
-        }
+        self.commit_row(place, plan, tell);
+        let mut give = |at, kind| tell(Command::to(place, at, kind));
         let kind = if op == Op::Write {
             CommandKind::Write
         } else {
             CommandKind::Read
         };
         give(plan.column, kind);
+        let tag = tag(place.rank, place.group, op);
         self.columns[place.channel as usize].push(plan.column, tag);
+        let closed_by = self.closed_by(plan.activate, plan.column, op);
+        let index = self.bank_of(place);
+        let bank = &mut self.banks[index];
         bank.turn = plan.turn;
         bank.column_from = plan.column;
         bank.precharge_from = bank.precharge_from.max(closed_by);
