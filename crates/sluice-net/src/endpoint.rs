@@ -135,10 +135,11 @@ impl ExternalMemory for Scheduled {
 }
 
 choices! {
-    /// Which of those that wait for a bank of DRAM it serves next.
+    /// Which of those that wait for DRAM is served next.
     pub enum DramOrder {
         Arrival = "arrival": "the oldest",
-        RowHits = "fr-fcfs": "the oldest to the row that is open, or the oldest of all",
+        RowHits = "fr-fcfs":
+            "a bank takes the oldest to its open row, or the oldest; a channel what it can give first",
     }
 }
 
