@@ -139,7 +139,7 @@ choices! {
     pub enum DramOrder {
         Arrival = "arrival": "the oldest",
         RowHits = "fr-fcfs":
-            "a bank takes the oldest to its open row, or the oldest; a channel what it can give first",
+            "a bank takes the oldest to its open row, or the oldest; a channel what can go first",
     }
 }
 
