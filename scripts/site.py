@@ -22,6 +22,8 @@ DOCS, SITE = ROOT / "docs", ROOT / "site"
 START = "docs/README.html"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 WIDTHS = (1300, 400)
+CUT = """[...document.querySelectorAll('.table-wrapper')].some(
+    table => table.scrollWidth > table.clientWidth + 1)"""
 REDIRECT = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Sluice</title>
 <meta http-equiv="refresh" content="0; url={START}"><a href="{START}">Sluice</a></html>
 """
@@ -124,6 +126,8 @@ def look(site: Path, pictures: Path | None) -> list[str]:
                     outside = [url for url in browser.requests
                                if not url.startswith(("data:", "file:"))]
                     wrong = [f"{wide} pixels wide"] if wide > width else []
+                    if width == max(WIDTHS) and browser.evaluate(CUT):
+                        wrong.append("a table is wider than its column")
                     wrong += outside + browser.messages
                     shade = "dark" if dark else "light"
                     found += [f"{name} at {width} in {shade}: {what}" for what in wrong]

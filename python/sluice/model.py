@@ -60,7 +60,7 @@ def params() -> list[dict[str, Any]]:
 
     >>> import sluice
     >>> [param["expected"] for param in sluice.params() if param["key"] == "nand.read"]
-    ['a time from 0 to 10s in s, ms, us, ns or ps']
+    ['a time from 0 to 10s in s, ms, us, ns or ps, such as 40us']
     """
     return _core.params()
 

@@ -30,6 +30,18 @@ def blocks(page: str) -> list[str]:
             if code not in ELSEWHERE]
 
 
+def test_a_page_that_a_page_links_to_is_in_the_contents() -> None:
+    """The site has no other pages, so that such a link led nowhere there."""
+    docs = ROOT / "docs"
+    link = re.compile(r"\]\(([^)#\s]+\.md)[)#]")
+    pages = {(docs / to).resolve() for to in link.findall((docs / "SUMMARY.md").read_text())}
+    below = {page for of in pages for page in of.with_suffix("").glob("*.md")}
+    for page in sorted(pages):
+        for to in link.findall(page.read_text(encoding="utf-8")):
+            if "://" not in to:
+                assert (page.parent / to).resolve() in pages | below, f"{page.name}: {to}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_says_to_type_works(page: str, tmp_path: Path) -> None:
     typed = blocks(page)

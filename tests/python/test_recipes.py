@@ -72,7 +72,7 @@ def test_what_is_missing_is_told_first(
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["run"], "no recipe was named; there are dlrm, duckdb,"),
-    (["run", "memcachd"], "no recipe 'memcachd'; there are"),
+    (["run", "memcachd"], "no recipe 'memcachd' (did you mean memcached?); there are"),
     (["list", "--recipes", "/nowhere"], "no recipes in /nowhere"),
     (["run", "moe", "--sluice", "nosuch"], "--sluice nosuch: no such file; give the path of"),
     (["run", "moe", "--sluice", __file__], f"--sluice {__file__}: not an executable file; give"),

@@ -245,6 +245,28 @@ def test_a_simulation_has_a_page(tmp_path: Path) -> None:
     assert "1 simulated run" in page.text
     assert page.cards["sim", "hit-ratio"] == "75.0 %"
     assert "No timeline" not in page.text
+    assert "No miss was timed" not in page.text, "it is timed in virtual time"
+    assert "access-cdf" not in page.ids
+
+
+def test_a_simulation_that_counted_latencies_has_a_picture_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / "sim"
+    folder.mkdir()
+    stats = {"schema": "sluice.run/1", "kind": "sim", "config": runs.CONFIG,
+             "latency_ns": {"histogram": [[150, 30], [40_000, 10]]}}
+    (folder / "stats.json").write_text(json.dumps(runs.whole(KINDS["sim"], stats)))
+    chart = {chart.slug: chart for chart in charts(load_runs([folder]))}["access-cdf"]
+    assert chart.series[0].xs.tolist() == [150, 150, 40_000]
+    assert chart.series[0].ys.tolist() == [0, 0.75, 1]
+    assert "access-cdf" in report(folder).ids
+
+
+def test_a_device_that_sees_no_hit_has_no_picture_of_hits(tmp_path: Path) -> None:
+    """A line at 0 % passed for a measurement."""
+    folder = runs.run(tmp_path / "a")
+    (folder / "timeline.csv").write_text("t_s,traps,misses,soft\n0,0,0,0\n0.5,100,100,0\n")
+    made = {chart.slug for chart in charts(load_runs([folder]))}
+    assert "trap-rate" in made and "hit-ratio" not in made
 
 
 BREAK = {
@@ -277,7 +299,10 @@ BREAK = {
         "from_s,to_s,first_page,pages,misses\n1,0.5,0,64,3\n"),
                   "its cells must end after they begin"),
     "another kind": (lambda f: edit(f, kind="fabric"),
-                     'a report draws no result of kind "fabric", only run, sim, vm'),
+                     'a report draws no result of kind "fabric", only run, sim, vm, size and curve;'
+                     " its figures are in this file, and `sluice sweep` draws"),
+    "another result": (lambda f: edit(f, schema="sluice.files/1"),
+                       'a report draws no result with schema "sluice.files/1", only run, sim, vm,'),
     "program schema": (lambda f: (f / "program.json").write_text('{"schema":"x"}'),
                        'expected "sluice.workload/1"'),
     "program histogram": (lambda f: (f / "program-x.json").write_text(

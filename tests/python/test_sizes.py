@@ -26,7 +26,7 @@ def result(**more: Any) -> dict[str, Any]:
         "knee": {"cache_bytes": 3 * MIB, "hit_ratio": 0.5}, "sizes": points,
         "curve": [{"cache_bytes": at * MIB, "hit_ratio": at / 8} for at in range(9)],
         "footprint_bytes": 8 * MIB, "first_accesses": 2048, "accesses": 99_000,
-        "accesses_are": "all of them", **more,
+        "accesses_are": "all of them", "config": {"cache.policy": "fifo"}, **more,
     }
 
 
@@ -47,6 +47,15 @@ def test_the_page_has_the_answer_the_curve_and_its_knee(tmp_path: Path) -> None:
     assert text.count("<svg") == 4, "two pictures, each in two shapes"
     # The same result gives the same page.
     assert page(tmp_path / "again" , result()).replace("again", "run") == text
+
+
+def test_the_page_answers_for_each_policy_that_was_asked_for(tmp_path: Path) -> None:
+    one = result()
+    one["answers"] += [{"policy": "sieve", "cache_bytes": 5 * MIB, "twice_adds": 0.1},
+                       {"policy": "mru", "cache_bytes": None, "twice_adds": None}]
+    text = page(tmp_path / "run", one)
+    assert "90.0 % of accesses hit with 7 MiB (fifo), 5 MiB (sieve), no cache (mru)." in text
+    assert "With fifo, the policy of the device." in text, "whose run time it is"
 
 
 def test_what_is_not_known_is_not_drawn(tmp_path: Path) -> None:

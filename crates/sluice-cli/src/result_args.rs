@@ -13,7 +13,7 @@ pub struct ResultArgs {
     #[arg(long)]
     pub json: bool,
     /// Keep the result in this folder, with what it takes to repeat it (`sluice again`) and to draw
-    /// it (`sluice report`)
+    /// it (`sluice report`; of simulated hosts, fabrics and files, `sluice sweep`)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace the result that the folder of --out holds

@@ -33,7 +33,7 @@ pub fn resolve_live(
     args: &DeviceArgs,
     unless_set: &[(&str, &str)],
 ) -> Result<(DeviceConfig, LiveSettings), Error> {
-    let mut live = RawConfig::of(LiveSettings::PARAMS);
+    let mut live = RawConfig::of(LiveSettings::PARAMS).shown_by("sluice device live");
     let raw = with(args, unless_set, |key, value| {
         if key == "device.hint_threshold" {
             let why = "live, the host says what a long delay is; set host.switch_threshold";
@@ -87,7 +87,11 @@ fn with(
 
 /// The two halves of a `--set`.
 pub fn key_and_value(pair: &str) -> Result<(&str, &str), Error> {
-    let both = pair.split_once('=');
-    let (key, value) = both.ok_or_else(|| Error::value("--set", pair, "expected KEY=VALUE"))?;
-    Ok((key.trim(), value.trim()))
+    match pair.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim(), value.trim())),
+        _ => {
+            let expected = "expected KEY=VALUE, such as cache.capacity=16MiB";
+            Err(Error::value("--set", pair, expected))
+        }
+    }
 }

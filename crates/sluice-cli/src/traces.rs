@@ -5,7 +5,7 @@ use sluice_replay::{Placement, Replay};
 use sluice_trace::Reader;
 use sluice_trace::convert::Format;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
 /// Opens a trace; says so if it was not finished.
@@ -20,16 +20,33 @@ pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
 /// An error of a trace, with its name.
 pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
     match error {
+        sluice_trace::Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Error::unfit(
+                path.display(),
+                "no such file; give a trace, or make one: `sluice trace record -- PROG` or \
+                 `sluice trace convert`",
+            )
+        }
+        sluice_trace::Error::Io { source, .. } if source.kind() == ErrorKind::IsADirectory => {
+            Error::unfit(path.display(), "it is a folder; give the trace in it")
+        }
         // These name it themselves.
         error @ (sluice_trace::Error::Io { .. } | sluice_trace::Error::Input { .. }) => {
             Error::NamedTrace(error)
         }
         sluice_trace::Error::NotATrace => {
             let name = path.display();
-            let own = path.with_extension("trace");
+            if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+                return Error::unfit(name, "not a Sluice trace, for it is empty; give another");
+            }
+            let own = match path.extension() {
+                Some(last) if last == "trace" => Path::new("NEW.trace").to_owned(),
+                _ => path.with_extension("trace"),
+            };
+            // By its name it would be what it is not.
             let how = match Format::of_name(path) {
-                Some(_) => "",
-                None => " --from FORMAT",
+                Some((format, _)) if format.name != "sluice" => "",
+                _ => " --from FORMAT",
             };
             let why = format!(
                 "not a Sluice trace; `sluice trace convert{how} {name} {}` makes one of it",

@@ -1,7 +1,7 @@
 //! A command line that is none, told in one line: what is wrong with which word, and what would be
 //! accepted.
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use sluice_units::printable;
 use std::ffi::OsString;
 
@@ -11,11 +11,9 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
         error.exit();
     }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let told = line(
-        error.kind(),
-        &error.render().to_string(),
-        &Invoked::of(of, &words),
-    );
+    let place = Invoked::of(of, &words);
+    let told = needing(error, of, &words, &place)
+        .unwrap_or_else(|| line(error.kind(), &error.render().to_string(), &place));
     errln!("sluice: {}", printable(&told));
     std::process::exit(2);
 }
@@ -61,6 +59,38 @@ impl Invoked {
             is_process_missing,
         }
     }
+}
+
+/// That one option needs another, where the line without the first would do.
+fn needing(
+    error: &clap::Error,
+    of: &clap::Command,
+    words: &[OsString],
+    place: &Invoked,
+) -> Option<String> {
+    let Some(ContextValue::Strings(lacking)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_option = lacking.iter().all(|argument| argument.starts_with("--"));
+    if error.kind() != ErrorKind::MissingRequiredArgument || !is_option {
+        return None;
+    }
+    let of_sluice = words.iter().position(|word| word == "--");
+    let options = (0..of_sluice.unwrap_or(words.len()))
+        .filter(|at| words[*at].as_encoded_bytes().starts_with(b"--"));
+    options.into_iter().find_map(|at| {
+        // With its value in the next word, or without one.
+        let does = [2, 1].into_iter().any(|taken| {
+            let rest = words.iter().skip(at + taken);
+            let name = std::iter::once(of.get_name().into());
+            let line = name.chain(words[..at].iter().chain(rest).cloned());
+            let parsed = of.clone().try_get_matches_from(line);
+            parsed.is_ok()
+        });
+        let (option, lacking) = (words[at].display(), lacking.join(" and "));
+        let help = format!("see `{} --help`", place.name);
+        does.then(|| format!("{option} needs {lacking} too; give both or neither; {help}"))
+    })
 }
 
 /// What `sluice ctl COMMAND PID` has the wrong way round.
@@ -117,6 +147,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
                 false => told,
             }
         }
+        ErrorKind::ArgumentConflict => format!("{told}; leave one of them out; {help}"),
         ErrorKind::InvalidValue => told
             .replacen("; [possible values: ", ": expected one of ", 1)
             .replacen(']', "", 1),
@@ -135,7 +166,7 @@ fn value(told: &str) -> String {
     let Some((head, why)) = told.split_once("': ") else {
         return told.to_owned();
     };
-    let numbers = ["invalid digit", "cannot parse integer", "number too"];
+    let numbers = ["invalid digit", "cannot parse integer"];
     let why = if let Some((_, range)) = why.split_once(" is not in ") {
         let (low, high) = range.split_once("..").unwrap_or((range, ""));
         match high.trim_start_matches('=') {
@@ -146,6 +177,8 @@ fn value(told: &str) -> String {
         }
     } else if numbers.iter().any(|start| why.starts_with(start)) {
         "expected a whole number".to_owned()
+    } else if why.starts_with("number too large") {
+        "expected a smaller whole number".to_owned()
     } else {
         // The value was named already.
         let again = why

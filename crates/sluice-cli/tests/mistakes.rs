@@ -38,7 +38,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "bad value for --handlers: \"3\"; in signal mode each thread answers its own faults; leave \
          it out",
     ),
-    ("sim --trace full", "full: is a directory"),
+    (
+        "sim --trace full",
+        "full: it is a folder; give the trace in it",
+    ),
     (
         "sim --workload zipf --place address",
         "bad value for --place: \"address\"; it is for the pages of a --trace; leave it out",
@@ -68,7 +71,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "ctl 1 powercut --pages x",
         "invalid value 'x' for '--pages <N>': expected a whole number",
     ),
-    ("ctl 0 stats", "no process 0"),
+    (
+        "ctl 0 stats",
+        "no process 0; `sluice top` shows those that are on a device",
+    ),
     (
         "fabric run esf --seed -1",
         "unexpected argument '-1' found; numbers are not negative here; see \
@@ -88,12 +94,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "device check typo.toml",
-        "typo.toml:3:1: unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys \
-         are ",
+        "typo.toml:3:1: unknown key `cache.capactiy`: did you mean `cache.capacity`? `sluice \
+         device show` lists all keys",
     ),
     (
         "device check baseless.toml",
-        "baseless.toml:3:1: `device.capacity` is missing: state it (a size in B, ",
+        "baseless.toml:3:1: `device.capacity` is missing: state it (a size above 0 in B, ",
     ),
     (
         "trace convert x.csv out.bin",
@@ -134,7 +140,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --device zylon -- ls",
-        "unknown device `zylon`: give a path ending in .toml, or one of cxl-ssd, cylon, ",
+        "unknown device `zylon` (did you mean cylon?): give a path ending in .toml, or one of \
+         cxl-ssd, cylon, ",
     ),
     (
         "run --device skybyte-full -- ls",
@@ -152,17 +159,17 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --set cache.capacity -- ls",
-        "bad value for --set: \"cache.capacity\"; expected KEY=VALUE",
+        "bad value for --set: \"cache.capacity\"; expected KEY=VALUE, such as cache.capacity=16MiB",
     ),
     (
         "run --set cache.capactiy=16MiB -- ls",
-        "unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys are \
-         cache.capacity, cache.policy, ",
+        "unknown key `cache.capactiy`: did you mean `cache.capacity`? `sluice device show` lists \
+         all keys",
     ),
     (
         "run --set cache.capacity=16MX -- ls",
-        "bad value for `cache.capacity`: \"16MX\"; expected a size such as 16MiB, or a percentage \
-         of device.capacity up to 100%",
+        "bad value for `cache.capacity`: \"16MX\"; expected a size above 0 such as 16MiB, or a \
+         percentage of device.capacity up to 100%",
     ),
     (
         "run --set cache.capacity=100GiB -- ls",
@@ -175,7 +182,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --set nand.read=5 -- ls",
-        "bad value for `nand.read`: \"5\"; expected a time from 0 to 10s in s, ms, us, ns or ps",
+        "bad value for `nand.read`: \"5\"; expected a time from 0 to 10s in s, ms, us, ns or ps, \
+         such as 40us",
     ),
     (
         "run --set device.program_energy=7 -- ls",
@@ -261,8 +269,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --force -- ls",
-        "the following required arguments were not provided: --out <DIR>; see \
-         `sluice run --help`",
+        "--force needs --out <DIR> too; give both or neither; see `sluice run --help`",
     ),
     (
         "run --out full -- ls",
@@ -275,7 +282,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sim --workload zipff",
-        "workload: \"zipff\" is not known; choices: chase, stream, uniform, zipf",
+        "workload: \"zipff\" is not known; choices: chase, stream, uniform, zipf, and keys after a \
+         colon, such as zipf:size=1GiB",
     ),
     (
         "sim --workload zipf:sise=1GiB",
@@ -287,7 +295,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sim --workload zipf --trace x.csv",
-        "the argument '--workload <SPEC>' cannot be used with '--trace <FILE>'",
+        "the argument '--workload <SPEC>' cannot be used with '--trace <FILE>'; leave one of \
+         them out; see `sluice sim --help`",
     ),
     (
         "sim --trace x.csv",
@@ -295,7 +304,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sim --trace none.trace",
-        "none.trace: No such file or directory (os error 2)",
+        "none.trace: no such file; give a trace, or make one: `sluice trace record -- PROG` or \
+         `sluice trace convert`",
     ),
     (
         "sim --system cylon --workload srad",
@@ -314,7 +324,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "size --policies lru,best -- ls",
-        "invalid value 'best' for '--policies <NAME,..>': expected fifo, lifo, lru, ",
+        "invalid value 'best' for '--policies <NAME,..>': expected one of fifo, lifo, lru, ",
     ),
     (
         "size --sample 3 -- ls",
@@ -337,7 +347,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "ctl abc stats",
         "invalid value 'abc' for '<PID>': expected a whole number",
     ),
-    ("ctl 4194305 stats", "no process 4194305"),
+    (
+        "ctl 4194305 stats",
+        "no process 4194305; `sluice top` shows those that are on a device",
+    ),
     (
         "ctl 1 pin 5..3",
         "invalid value '5..3' for '<RANGE>...': the range is empty; expected all, START..END or \

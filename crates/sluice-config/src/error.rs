@@ -1,8 +1,10 @@
 //! What can be wrong with the file of a device, a system or a fabric.
 
-use sluice_params::ConfigError;
+use sluice_params::{ConfigError, nearest};
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// A place in a file, both counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub enum Error {
     /// Neither a preset nor a file.
     #[error(
         "unknown device `{}`{}: give a path ending in .toml, or one of {presets}",
-        name.escape_debug(), other_kind(name)
+        name.escape_debug(), other_kind(name, presets)
     )]
     UnknownDevice {
         /// The name as given.
@@ -39,7 +41,7 @@ pub enum Error {
     /// Neither a system that comes with the program nor a file.
     #[error(
         "unknown system `{}`{}: give a path ending in .toml, or one of {systems}",
-        name.escape_debug(), other_kind(name)
+        name.escape_debug(), other_kind(name, systems)
     )]
     UnknownSystem {
         /// The name as given.
@@ -50,7 +52,7 @@ pub enum Error {
     /// Neither a fabric that comes with the program nor a file.
     #[error(
         "unknown fabric `{}`{}: give a path ending in .toml, or one of {fabrics}",
-        name.escape_debug(), other_kind(name)
+        name.escape_debug(), other_kind(name, fabrics)
     )]
     UnknownFabric {
         /// The name as given.
@@ -137,15 +139,24 @@ pub enum Error {
     },
 }
 
-/// What else has the name.
-fn other_kind(name: &str) -> &'static str {
-    if crate::presets().iter().any(|preset| preset.name == name) {
+/// What else has the name, or which of those that would do is like it.
+fn other_kind(name: &str, known: &str) -> Cow<'static, str> {
+    let path = Path::new(name);
+    let other = if crate::presets().iter().any(|preset| preset.name == name) {
         ", which is a device (--device)"
     } else if crate::systems().iter().any(|preset| preset.name == name) {
         ", which is a system (--system)"
     } else if crate::fabrics().iter().any(|preset| preset.name == name) {
         ", which is a fabric (sluice fabric)"
+    } else if path.is_dir() {
+        ", which is a folder"
+    } else if path.is_file() {
+        ", a file whose name does not end in .toml"
     } else {
-        ""
-    }
+        let near = nearest(name, known.split(", "));
+        return near.map_or(Cow::Borrowed(""), |near| {
+            format!(" (did you mean {near}?)").into()
+        });
+    };
+    other.into()
 }

@@ -9,7 +9,7 @@ use crate::shelf::Shelf;
 use crate::systems::systems;
 use sluice_host::HostConfig;
 use sluice_model::{DeviceConfig, PARAMS};
-use sluice_params::{ConfigError, Param, RawConfig};
+use sluice_params::{ConfigError, Param, RawConfig, unknown_key};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_units::PAGE_BYTES;
 use std::path::Path;
@@ -18,6 +18,9 @@ use toml::de::{DeTable, DeValue};
 
 /// The key at the top of a file that names its device.
 const DEVICE: &str = "device";
+
+/// The command that lists all parameters, for messages.
+const SHOWN_BY: &str = "sluice system show";
 
 /// A host and its device as they are built.
 #[derive(Clone, Debug)]
@@ -44,7 +47,7 @@ impl Default for System {
     fn default() -> System {
         System {
             device: DeviceConfig::builder(),
-            host: RawConfig::of(&HOST_PARAMS),
+            host: RawConfig::of(&HOST_PARAMS).shown_by(SHOWN_BY),
         }
     }
 }
@@ -67,7 +70,10 @@ impl System {
         match (has(&HOST_PARAMS), has(PARAMS)) {
             (true, _) => unknown(&self.host),
             (_, true) => unknown(&self.device),
-            _ => Err(unknown_table(key)),
+            _ => {
+                let keys: Vec<&str> = System::params().map(|param| param.key).collect();
+                Err(unknown_key(key, &keys, SHOWN_BY))
+            }
         }
     }
 
@@ -116,19 +122,6 @@ impl System {
             host,
             artifact,
         })
-    }
-}
-
-fn unknown_table(key: &str) -> ConfigError {
-    let mut tables: Vec<&str> = System::params().map(table_of).collect();
-    tables.dedup();
-    ConfigError::UnknownKey {
-        key: key.to_owned(),
-        nearest: None,
-        valid: format!(
-            "in the tables {}; `sluice system show` lists them",
-            tables.join(", ")
-        ),
     }
 }
 

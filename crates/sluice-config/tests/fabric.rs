@@ -105,7 +105,7 @@ fn mistakes_have_their_place() {
     );
     let message = said(&with("device = \"cylon\"", "device = \"cylin\""));
     assert!(
-        message.starts_with("list.toml:10:10: unknown device `cylin`: give"),
+        message.starts_with("list.toml:10:10: unknown device `cylin` (did you mean cylon?): give"),
         "{message}"
     );
     let message = said(&with("[\"host0\", \"sw:7\"]", "[\"host0\"]"));
@@ -118,9 +118,9 @@ fn mistakes_have_their_place() {
     let message = said(&with("size = \"1GiB\"", "size = \"much\""));
     assert!(message.contains("`much`: expected a size"), "{message}");
     let message = describe_fabric("esff").unwrap_err().to_string();
-    assert!(
-        message.starts_with("unknown fabric `esff`: give a path ending in .toml, or one of esf")
-    );
+    assert!(message.starts_with(
+        "unknown fabric `esff` (did you mean esf?): give a path ending in .toml, or one of esf"
+    ));
 }
 
 #[test]

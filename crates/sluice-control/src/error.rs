@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such process.
-    #[error("no process {0}")]
+    #[error("no process {0}; `sluice top` shows those that are on a device")]
     NoProcess(u32),
     /// The process may not be looked at.
     #[error("process {pid}: {why}; {}", who_may())]

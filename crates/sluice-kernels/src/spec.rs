@@ -1,7 +1,7 @@
 //! Kernels as one line of text: `srad:seed=3,rounds=2`, `stream:bytes=8MB`.
 
 use super::{KERNELS, KernelInfo};
-use sluice_params::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig, nearest};
 use sluice_streams::{Keys, Spec, SpecError, parse_spec};
 
 const KEYS: &[&str] = &["seed", "rounds"];
@@ -19,10 +19,12 @@ pub enum WorkloadError {
     )]
     NoHost(String),
     /// The part before the colon names no kernel.
-    #[error("workload: {name:?} is not known; a simulated host runs one of {kernels}")]
+    #[error("workload: {name:?} is not known{near}; a simulated host runs one of {kernels}")]
     Kernel {
         /// The name as given.
         name: String,
+        /// Which of them is like it, for the message.
+        near: String,
         /// The names of all kernels, for the message.
         kernels: String,
     },
@@ -83,8 +85,10 @@ pub fn parse_kernel(
     let known = kernels.iter().find(|kernel| kernel.name == name.trim());
     let info = known.ok_or_else(|| {
         let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
+        let near = nearest(name, names.iter().copied());
         WorkloadError::Kernel {
             name: name.to_owned(),
+            near: near.map_or_else(String::new, |near| format!(" (did you mean {near}?)")),
             kernels: names.join(", "),
         }
     })?;
@@ -152,7 +156,8 @@ mod tests {
         assert_eq!(
             refusal("sradd:seed=1"),
             format!(
-                "workload: \"sradd\" is not known; a simulated host runs one of {}",
+                "workload: \"sradd\" is not known (did you mean srad?); a simulated host runs \
+                 one of {}",
                 names.join(", ")
             )
         );
@@ -163,8 +168,8 @@ mod tests {
         );
         assert_eq!(
             refusal("stream:bytes=8x"),
-            "stream: bad value for `bytes`: \"8x\"; expected a size in B, kB, KiB, MB, MiB, GB, \
-             GiB, TB or TiB, such as 16MiB"
+            "stream: bad value for `bytes`: \"8x\"; expected a size above 0 in B, kB, KiB, MB, \
+             MiB, GB, GiB, TB or TiB, such as 16MiB"
         );
         assert_eq!(
             refusal("stream:byte=8MB"),

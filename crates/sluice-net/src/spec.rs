@@ -90,7 +90,7 @@ impl Default for HostGroup {
     fn default() -> HostGroup {
         HostGroup {
             system: String::new(),
-            raw: RawConfig::of(HOST_PARAMS),
+            raw: RawConfig::of(HOST_PARAMS).shown_by("sluice system show"),
             runs: HostProgram::Kernel(String::new()),
             scale: 1,
         }
@@ -171,7 +171,7 @@ impl Default for FabricSpec {
     /// Every parameter at its default.
     fn default() -> FabricSpec {
         FabricSpec {
-            raw: RawConfig::of(FABRIC_PARAMS),
+            raw: RawConfig::of(FABRIC_PARAMS).shown_by("sluice fabric show"),
             requesters: Vec::new(),
             endpoints: Vec::new(),
             switches: Vec::new(),
@@ -231,9 +231,9 @@ impl FabricSpec {
 /// An error that names the key as it was given, and not as it is called in a table.
 fn as_given(error: ConfigError, given: &str) -> ConfigError {
     match error {
-        ConfigError::UnknownKey { nearest, valid, .. } => ConfigError::UnknownKey {
+        ConfigError::UnknownKey { hint, valid, .. } => ConfigError::UnknownKey {
             key: given.to_owned(),
-            nearest,
+            hint,
             valid,
         },
         other => other,

@@ -4,23 +4,19 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// No parameter has this name.
-    #[error(
-        "unknown key `{}`: {}valid keys are {valid}",
-        key.escape_debug(),
-        did_you_mean(nearest)
-    )]
+    #[error("unknown key `{}`: {hint}", key.escape_debug())]
     UnknownKey {
         /// The key as given.
         key: String,
-        /// The valid key most like it, if one is.
-        nearest: Option<&'static str>,
+        /// The keys that it may mean, or the first that there are, for the message.
+        hint: String,
         /// Those of its table, or in which tables they are.
         valid: String,
     },
     /// The parameter does not take this value.
     #[error(
         "bad value for `{key}`: {value:?}{}; expected {expected}",
-        near_value(nearest)
+        remark(nearest, value)
     )]
     BadValue {
         /// The parameter.
@@ -42,12 +38,12 @@ pub enum ConfigError {
     },
 }
 
-fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |key| format!("did you mean `{key}`? "))
-}
-
-fn near_value(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+fn remark(nearest: &Option<&'static str>, value: &str) -> String {
+    match nearest {
+        Some(name) => format!(" (did you mean {name}?)"),
+        None if value.is_empty() => " is empty".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn pairs(settings: &[(&'static str, String)]) -> String {
@@ -59,11 +55,9 @@ fn pairs(settings: &[(&'static str, String)]) -> String {
 }
 
 /// The candidate most like `text`, if it is like it at all.
-pub(crate) fn nearest(
-    text: &str,
-    candidates: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
-    let scored = candidates.map(|c| (strsim::damerau_levenshtein(text, c), c));
+pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    let scored = candidates.map(|c| (strsim::damerau_levenshtein(&text, c), c));
     let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
     (distance * 3 <= candidate.len().max(3)).then_some(candidate)
 }

@@ -150,12 +150,16 @@ impl Kind {
     /// What is accepted, for messages and the reference documentation.
     pub fn expected(&self) -> String {
         match self {
-            Kind::Time { max } => format!("a time from 0 to {max} in s, ms, us, ns or ps"),
+            Kind::Time { max } => {
+                format!("a time from 0 to {max} in s, ms, us, ns or ps, such as 40us")
+            }
             Kind::Size => {
-                "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 16MiB".to_owned()
+                "a size above 0 in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 16MiB"
+                    .to_owned()
             }
             Kind::SizeOrShare => {
-                "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
+                "a size above 0 such as 16MiB, or a percentage of device.capacity up to 100%"
+                    .to_owned()
             }
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Bandwidth { max } => {

@@ -14,10 +14,12 @@ mod param;
 mod raw;
 mod table;
 mod typed;
+mod unknown;
 
 pub use choice::{Registered, registry};
-pub use error::ConfigError;
+pub use error::{ConfigError, nearest};
 pub use kind::{Choice, Kind, TIME, Value};
 pub use param::{Param, count, in_order};
 pub use raw::RawConfig;
 pub use typed::{Amount, Declared, OrPath, Typed};
+pub use unknown::unknown_key;

@@ -4,6 +4,7 @@ use crate::error::{ConfigError, nearest};
 use crate::kind::Value;
 use crate::param::Param;
 use crate::typed::Typed;
+use crate::unknown::unknown_key;
 
 /// A value for every parameter of a list. Contradictions are found by the constructor of the
 /// checked configuration alone.
@@ -12,6 +13,8 @@ pub struct RawConfig {
     params: &'static [Param],
     /// One for each of `params`.
     values: Vec<Value>,
+    /// The command that lists the keys; nothing, if none does.
+    shown_by: &'static str,
 }
 
 impl PartialEq for RawConfig {
@@ -31,7 +34,13 @@ impl RawConfig {
         RawConfig {
             params,
             values: values.expect("every default is a value of its kind"),
+            shown_by: "",
         }
+    }
+
+    /// The same, whose keys this command lists: messages name it.
+    pub fn shown_by(self, shown_by: &'static str) -> RawConfig {
+        RawConfig { shown_by, ..self }
     }
 
     /// The parameters that it has values of.
@@ -45,13 +54,9 @@ impl RawConfig {
     /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         let params = self.params;
-        let keys = || params.iter().map(|param| param.key);
         let Some(index) = self.index_of(key) else {
-            return Err(ConfigError::UnknownKey {
-                key: key.to_owned(),
-                nearest: nearest(key, keys()),
-                valid: valid_keys(key, keys()),
-            });
+            let keys: Vec<&str> = params.iter().map(|param| param.key).collect();
+            return Err(unknown_key(key, &keys, self.shown_by));
         };
         let param = &params[index];
         let parsed = param
@@ -112,20 +117,4 @@ impl RawConfig {
     fn index_of(&self, key: &str) -> Option<usize> {
         self.params.iter().position(|param| param.key == key)
     }
-}
-
-/// The keys of the table that a wrong key names, or else the tables.
-fn valid_keys<'a>(wrong: &str, keys: impl Iterator<Item = &'a str> + Clone) -> String {
-    let table = |key: &'a str| key.split('.').next().unwrap_or(key);
-    let asked = wrong.split('.').next();
-    let of_table: Vec<&str> = keys
-        .clone()
-        .filter(|key| asked == Some(table(key)))
-        .collect();
-    if of_table.is_empty() {
-        let mut tables: Vec<&str> = keys.map(table).collect();
-        tables.dedup();
-        return format!("in the tables {}", tables.join(", "));
-    }
-    of_table.join(", ")
 }

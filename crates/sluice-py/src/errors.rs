@@ -109,7 +109,7 @@ fn of_class(py: Python<'_>, argument: &str, message: &str) -> PyErr {
 pub fn workload(py: Python<'_>, error: &WorkloadError) -> PyErr {
     let (key, value, expected) = match error {
         WorkloadError::NoHost(kind) => (None, Some(kind.clone()), None),
-        WorkloadError::Kernel { name, kernels } => {
+        WorkloadError::Kernel { name, kernels, .. } => {
             (None, Some(name.clone()), Some(kernels.clone()))
         }
         WorkloadError::Parameter { source, .. } => {

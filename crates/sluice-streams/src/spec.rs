@@ -41,7 +41,10 @@ pub const PATTERNS: [(&str, &[&str], &str); 4] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The part before the colon names no workload.
-    #[error("workload: {0:?} is not known; choices: chase, stream, uniform, zipf")]
+    #[error(
+        "workload: {0:?} is not known; choices: chase, stream, uniform, zipf, and keys after a \
+         colon, such as zipf:size=1GiB"
+    )]
     Kind(String),
     /// A part is not `key=value`.
     #[error("{kind}: {part:?} is not key=value; keys: {keys}")]

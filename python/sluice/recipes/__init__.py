@@ -39,7 +39,8 @@ def _recipe(options: argparse.Namespace) -> bool:
         return True
     wrong = [name for name in options.names if name not in names]
     if wrong or not options.names:
-        asked = f"no recipe {wrong[0]!r}" if wrong else "no recipe was named"
+        near = program.near(wrong[0], names) if wrong else ""
+        asked = f"no recipe {wrong[0]!r}{near}" if wrong else "no recipe was named"
         raise ExperimentError(f"{asked}; there are {', '.join(names)}")
     sluice = program.find(options.sluice)
     program.check_out(options.out)

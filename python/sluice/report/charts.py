@@ -85,8 +85,8 @@ class Chart:
 
 def charts(runs: list[Run]) -> list[Chart]:
     """Every figure that these runs have numbers for."""
-    made = [_miss_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs), _trap_rate(runs),
-            _hit_ratio(runs), *_heat(runs)]
+    made = [_miss_cdf(runs), _access_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs),
+            _trap_rate(runs), _hit_ratio(runs), *_heat(runs)]
     return [chart for chart in made if chart is not None]
 
 
@@ -133,6 +133,23 @@ def _miss_cdf(runs: list[Run]) -> Chart | None:
         "latency of a miss", "share of misses no slower", "log", "linear",
         _cdf_range([histogram for *_, histogram in curves]), (0.0, 1.0), series,
         _nand_marks(runs), legend=_run_keys(runs, *_MISS_WAYS))
+
+
+def _access_cdf(runs: list[Run]) -> Chart | None:
+    """Of simulations that counted them (`--histogram`)."""
+    counted = [(index, run, run.stats.histogram("latency_ns", "histogram"))
+               for index, run in enumerate(runs) if run.simulated]
+    known = [(index, run, histogram) for index, run, histogram in counted if histogram]
+    if not known:
+        return None
+    return Chart(
+        "access-cdf", "Latency of accesses, as simulated",
+        "Every access, in virtual time: the first step is the hits, what is to the right of it the"
+        " misses.",
+        "latency of an access", "share of accesses no slower", "log", "linear",
+        _cdf_range([histogram for *_, histogram in known]), (0.0, 1.0),
+        [_cdf_series(run.label if len(runs) > 1 else "accesses", index, histogram)
+         for index, run, histogram in known], _nand_marks(runs))
 
 
 def _tail(runs: list[Run]) -> Chart | None:
@@ -296,7 +313,9 @@ def _hit_ratio(runs: list[Run]) -> Chart | None:
             ways[name] = Key(name, None, "dotted")
             dotted.append(Series(f"{prefix}{name}", index, edges[[0, -1]],
                                  np.array([bound, bound]), dash="dotted"))
-    if not series:
+    # A device that sees no hit has nothing to draw: a line at 0 would pass for a measurement.
+    is_seen = any(np.nanmax(line.ys, initial=0.0) > 0 for line in series)
+    if not series or not (is_seen or dotted):
         return None
     return Chart(
         "hit-ratio", "Hit ratio over time",

@@ -86,21 +86,27 @@ def card(run: Run, index: int, changed: list[str]) -> Card:
     ]
     facts += [(key, run.config.get(key)) for key in changed]
     shown = [(name, value) for name, value in facts if value not in (None, units.ABSENT)]
-    command = stats.words("command") or ("simulation" if run.simulated else "command not recorded")
+    simulated = f"simulation of {stats.text('workload') or 'a workload'}"
+    command = stats.words("command") or (simulated if run.simulated else "command not recorded")
     return Card(run.label, index, command, shown, _tiles(run), run.notes)
 
 
 def answer(run: Run) -> str:
-    """What the run came to, in a sentence: how long misses took, and whether that was in time."""
+    """What the run came to, in a sentence: how many misses in which time, how long they took, and
+    whether that was in time."""
     stats = run.stats
     took, model = (_latency(stats, kind, "p50") for kind in ("achieved", "modelled"))
     late = stats.number("late", "ratio")
     if model is None:
         return ""
+    wall = stats.number("wall_s")
+    misses = f"{units.count(stats.number('cache', 'misses'))} misses"
+    if wall is not None:
+        misses += f" in {units.seconds(wall)}"
     if took is None or late is None:
-        return f"{run.label}: half of all misses took {units.duration(model)} or less."
+        return f"{run.label}: {misses}; half of them took {units.duration(model)} or less."
     slow = ", so the host was too slow for this device" if late > LATE_RATIO_MAX else ""
-    return (f"{run.label}: half of all misses took {units.duration(took)} or less, by the model"
+    return (f"{run.label}: {misses}; half of them took {units.duration(took)} or less, by the model"
             f" {units.duration(model)}, and {units.percent(late)} were late{slow}.")
 
 
@@ -159,7 +165,7 @@ def _hit_tiles(run: Run) -> list[Tile]:
     known = run.stats.number("cache", "hit_ratio")
     if not tiles and known is not None:
         seen = ("of what the device saw",) if run.simulated else (
-            "hits on mapped pages", "are not seen")
+            "hits on mapped pages", "are not seen;", "--sample-hits estimates")
         label = "hit ratio" if run.simulated else "hits among traps"
         tiles.append(Tile("hit-ratio", label, units.percent(known), seen, note="hits"))
     return tiles

@@ -249,7 +249,7 @@ def load_run(path: Path, label: str) -> Run:
 def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
     """What a reader of the page must know about a run that is not whole."""
     notes = []
-    if not timed:
+    if not timed and stats.text("kind") != "sim":
         notes.append("No miss was timed: the figures of misses leave this run out.")
     if not sampled and stats.text("kind") != "sim":
         notes.append("No timeline was recorded: the run ended before its second sample, or was"
@@ -308,11 +308,23 @@ def read_object(path: Path, schema: str) -> Table:
             raise RunFolderError(f"{path}: {_NAMES[found]}, beside {_NAMES[schema]}; a report is of"
                                  " one kind: give each kind a report of its own")
         expected = " or ".join(f'"{name}"' for name in drawn)
-        raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected {expected}")
+        name = str(found).partition("/")[0]
+        # What is drawn, of another version, is no other result.
+        if name.startswith("sluice.") and name not in [one.partition("/")[0] for one in drawn]:
+            raise RunFolderError(_not_drawn(path, f"with schema {json.dumps(found)}"))
+        raise RunFolderError(f"{path}: not the result of a Sluice command: its schema is"
+                             f" {json.dumps(found)}, expected {expected}; name a folder that --out"
+                             " made")
     kinds = _KINDS.get(schema, ())
     if kinds:
         _check(path, value, kinds)
     return Table(str(path), value, kinds)
+
+
+def _not_drawn(path: Path, what: str) -> str:
+    known = ", ".join(name for name, one in KINDS.items() if one in _KINDS[RUN_SCHEMA])
+    return (f"{path}: a report draws no result {what}, only {known}, size and curve; its figures"
+            " are in this file, and `sluice sweep` draws those of several")
 
 
 def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
@@ -325,8 +337,7 @@ def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
             return
         of = KINDS.get(str(value.get("kind")), kinds[0])
         if of not in kinds:
-            known = ", ".join(name for name, one in KINDS.items() if one in kinds)
-            raise ResultError(f"a report draws no result of kind \"{value['kind']}\", only {known}")
+            raise RunFolderError(_not_drawn(path, f"of kind \"{value['kind']}\""))
         read_as(of, value)
     except ResultError as error:
         raise RunFolderError(f"{path}: {error}; it is of another version of Sluice, or was changed:"

@@ -31,12 +31,12 @@ def render(folders: list[Path], title: str | None) -> str:
     labels = labels_of(folders)
     pictures = []
     for label, result in zip(labels, results, strict=True):
-        drawn = [("Hit ratio by size of the cache", _hit_ratios)]
+        drawn = [("Hit ratio by size of the cache", _caption, _hit_ratios)]
         if any(point.number("run_time_s") is not None for point in result.tables("sizes")):
-            drawn.append(("Run time by size of the cache", _run_times))
+            drawn.append(("Run time by size of the cache", _run_time_caption, _run_times))
         whose = f"{label}: " if len(results) > 1 else ""
-        pictures += [(f"{whose}{name}", _caption(result), _drawings(result, name, paint))
-                     for name, paint in drawn]
+        pictures += [(f"{whose}{name}", caption(result), _drawings(result, name, paint))
+                     for name, caption, paint in drawn]
     return environment().get_template("report/sizes.html").render(
         title=title or "Sluice: how large a cache", style=Markup(asset("report/page.css")),
         sentences=[(label, result.text("workload"), _sentence(result))
@@ -64,11 +64,25 @@ def _answer(result: Table) -> Table | None:
 
 def _sentence(result: Table) -> str:
     answer, target = _answer(result), units.percent(result.number("target_hit_ratio"))
+    # LRU is the first, and the others were asked for.
+    if len(asked := result.tables("answers")[1:]) > 1:
+        needs = [f"{_needed(one)} ({one.text('policy')})" for one in asked]
+        return f"{target} of accesses hit with {', '.join(needs)}."
     if answer is None or answer.number("cache_bytes") is None:
         return f"No cache has {target} hits."
     return (f"{target} of accesses hit with {size(answer.number('cache_bytes'))}"
             f" ({answer.text('policy')}); twice that buys"
             f" {units.percent(answer.number('twice_adds'))}.")
+
+
+def _needed(answer: Table) -> str:
+    bytes_needed = answer.number("cache_bytes")
+    return "no cache" if bytes_needed is None else size(bytes_needed)
+
+
+def _run_time_caption(result: Table) -> str:
+    policy = result.text("config", "cache.policy")
+    return f"With {policy}, the policy of the device. {_caption(result)}"
 
 
 def _caption(result: Table) -> str:

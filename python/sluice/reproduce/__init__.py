@@ -88,7 +88,8 @@ def _chosen(names: list[str], wanted: Sequence[str], root: Path) -> list[str]:
             papers = sorted({name.split("/")[0] for name in names})
             known = f"{paper} has {', '.join(of_paper)}" if of_paper else \
                 f"there are papers {', '.join(papers)}, and `sluice reproduce --list` lists all"
-            raise ExperimentError(f"no experiment {what!r} in {root}; {known}")
+            near = program.near(what, of_paper or papers)
+            raise ExperimentError(f"no experiment {what!r} in {root}{near}; {known}")
         found |= of
     return [name for name in names if name in found or not wanted]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,12 @@ def find(given: Path | None) -> Path:
                           else "no `sluice` on the PATH; --sluice FILE names one")
 
 
+def near(wrong: str, names: Iterable[str]) -> str:
+    """The name that may be meant, for a message: nothing, or a question."""
+    found = difflib.get_close_matches(wrong.lower(), list(names), 1, 0.8)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
 def check_out(out: Path) -> None:
     """Makes the folder of results, before anything runs. Raises ``ExperimentError`` if nothing can
     be written there."""
@@ -52,7 +60,17 @@ def check_out(out: Path) -> None:
 
 def status(name: str, out: Path, work: Callable[[], bool]) -> int:
     """The exit status of a command that keeps its runs in ``out``: 0 when all that it did went
-    well; 1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on."""
+    well; 1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on. Of bad
+    input no empty folder is left."""
+    was_there = out.exists()
+    done = _status(name, out, work)
+    if done == EXIT_BAD_INPUT and not was_there:
+        with contextlib.suppress(OSError):
+            out.rmdir()
+    return done
+
+
+def _status(name: str, out: Path, work: Callable[[], bool]) -> int:
     try:
         done = work()
         sys.stdout.flush()
@@ -66,8 +84,8 @@ def status(name: str, out: Path, work: Callable[[], bool]) -> int:
         # Who read the output wants no more of it. At its end Python would try and complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
-    except (NotADirectoryError, FileExistsError) as error:
-        print(f"{name}: {error.filename}: a file is where the folder of results would be; name"
+    except (NotADirectoryError, FileExistsError):
+        print(f"{name}: --out {out}: a file is where the folder of results would be; name"
               " another folder by --out", file=sys.stderr)
         return EXIT_BAD_INPUT
     except (ExperimentError, OSError) as error:

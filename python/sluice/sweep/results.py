@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from sluice.reproduce.engines import Arguments
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Cell
-from sluice.reproduce.quantity import number
+from sluice.reproduce.quantity import number, spread
 from sluice.reproduce.spec import Axis
 from sluice.sweep import cells
 from sluice.sweep.pareto import COST, Frontier
@@ -179,9 +180,15 @@ def ends(one: Evaluated, found: Means | None, measure: str) -> tuple[str, str] |
     if len({value for _, value in known}) < 2:
         return None
     by_value = sorted(known, key=lambda pair: pair[1])
-    low, high = (f"{number(value)} ({', '.join(labels)})"
+    keys = heads(one, found)
+    low, high = (f"{number(value)} ({', '.join(map(_place, keys, labels))})"
                  for labels, value in (by_value[0], by_value[-1]))
     return low, high
+
+
+def _place(key: str, label: str) -> str:
+    """Where a value is: a number alone does not say of what it is."""
+    return f"{key} {label}" if re.fullmatch(r"[\d.]+", label) else label
 
 
 def note(one: Evaluated, found: Means) -> str:
@@ -192,7 +199,7 @@ def note(one: Evaluated, found: Means) -> str:
 
 
 def _told(value: Mapping[str, float | None], repeats: int) -> str:
-    known = f"{number(value['mean'])} ± {number(value['interval'])}"
+    known = spread(value["mean"], value["interval"])
     return known if value["n"] == repeats else f"{known} of {number(value['n'])}"
 
 

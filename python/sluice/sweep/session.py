@@ -106,8 +106,9 @@ class Session:
         planned = self._measured(runs)
         if not self._runner.results:
             first, problem = next(iter(self._runner.failures.items()))
-            raise ExperimentError(f"all {len(runs)} runs failed; the first, `sluice"
-                                  f" {' '.join(first)}`: {problem}")
+            all_of = f"all {len(runs)} runs failed; the first,"
+            what = all_of if len(runs) > 1 else "its run failed,"
+            raise ExperimentError(f"{what} `sluice {' '.join(first)}`: {problem}")
         done, failures = self._runner.results, self._runner.failures
         known = quantities(planned, runs, done)
         # A repeat that failed is told as such: means are of the others.

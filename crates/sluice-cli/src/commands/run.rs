@@ -174,8 +174,8 @@ fn parse_dax(text: &str, path: &str) -> Result<OnDevice, Error> {
     let path = PathBuf::from(path);
     if !path.is_file() {
         return Err(bad(
-            "no such file; make it first, as long as the program needs it, for \
-                        example with `truncate -s 1G /dev/shm/device`",
+            "expected dax:PATH of a file that exists; make it first, as long as the program needs \
+             it, for example with `truncate -s 1G /dev/shm/device`",
         ));
     }
     if !on_tmpfs(&path) {

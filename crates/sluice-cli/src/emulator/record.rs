@@ -24,6 +24,7 @@ impl Recording<'_> {
     /// The plugin for it.
     pub fn plugin(&self) -> Result<Plugin, Error> {
         sluice_trace::filter::Levels::parse(self.filter)?;
+        check_file(self.file)?;
         let mut plugin = Plugin::find("record")?;
         let out = std::path::absolute(self.file).map_err(Error::system(self.file.display()))?;
         plugin.set("out", &out.to_string_lossy());
@@ -72,5 +73,22 @@ impl Recording<'_> {
             );
         }
         Ok(())
+    }
+}
+
+/// A trace can be written there, as far as its name says. QEMU would say it less plainly.
+fn check_file(file: &Path) -> Result<(), Error> {
+    if file.is_dir() {
+        return Err(Error::unfit(
+            file.display(),
+            "it is a folder; name a file in it",
+        ));
+    }
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let why = format!("there is no folder {}; make it first", folder.display());
+            Err(Error::unfit(file.display(), why))
+        }
+        _ => Ok(()),
     }
 }

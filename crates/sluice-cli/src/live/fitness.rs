@@ -131,16 +131,21 @@ pub fn host_memory() -> Option<u64> {
 fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
     let cache = u64::from(config.cache.pages) * config.page_bytes();
     match host_memory() {
-        Some(total) if cache > total => Err(Error::value(
-            "`cache.capacity`",
-            config.raw().get("cache.capacity").unwrap_or_default(),
-            format!(
-                "a live cache of {} lies in this host's memory, which has {}; give less, or \
-                 simulate (sluice sim)",
+        Some(total) if cache > total => {
+            let given = |key| config.raw().get(key).unwrap_or_default();
+            let capacity = given("cache.capacity");
+            let of = match capacity.ends_with('%') {
+                true => format!(" of device.capacity, {},", given("device.capacity")),
+                false => String::new(),
+            };
+            let why = format!(
+                "that is {}{of} and a live cache lies in this host's memory, which has {}; give \
+                 less, such as 1GiB, or simulate (sluice sim)",
                 round_bytes(cache),
                 round_bytes(total)
-            ),
-        )),
+            );
+            Err(Error::value("`cache.capacity`", capacity, why))
+        }
         _ => Ok(()),
     }
 }

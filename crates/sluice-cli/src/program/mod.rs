@@ -70,6 +70,7 @@ pub fn is_program(path: &Path) -> bool {
 pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
     let shown = || name.display();
     find(name).ok_or_else(|| match is_path(name) {
+        _ if name.is_empty() => Error::unfit("the program's name is empty", "give a name or path"),
         true if Path::new(name).is_dir() => Error::unfit(
             shown(),
             "not an executable file but a folder; give the program in it",
@@ -77,6 +78,10 @@ pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
         true if Path::new(name).exists() => Error::unfit(
             shown(),
             "not an executable file; `chmod +x` makes it one, or put its interpreter before it",
+        ),
+        false if Path::new(name).is_dir() => Error::unfit(
+            shown(),
+            "no such program in PATH, and a folder here; give the program in it",
         ),
         false if is_program(Path::new(name)) => Error::unfit(
             shown(),
@@ -107,6 +112,10 @@ pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
     let what = format!("--out {}", path.display());
     if path.exists() && !path.is_dir() {
         return Err(Error::unfit(what, "it is a file; name a folder"));
+    }
+    if let Some(file) = path.ancestors().find(|above| above.is_file()) {
+        let why = format!("{} is a file; name a folder", file.display());
+        return Err(Error::unfit(what, why));
     }
     let folder = Folder::create(path, replaces).map_err(Error::system(&what))?;
     let told = format!("{:#}\n", to_json(&told::now()));

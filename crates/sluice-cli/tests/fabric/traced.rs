@@ -79,7 +79,7 @@ fn what_cannot_be_replayed_is_one_line_and_a_part_is_a_warning() {
             assert!(told.contains(said), "{told}");
         }
     };
-    refused("prog.trace: No such file or directory");
+    refused("prog.trace: no such file; give a trace");
     std::fs::write(&path, "0 1 2\n".repeat(100)).unwrap();
     refused("not a Sluice trace; `sluice trace convert");
     trace(&path);

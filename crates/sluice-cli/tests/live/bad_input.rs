@@ -155,7 +155,12 @@ fn a_cache_larger_than_this_hosts_memory() {
     ];
     refused_flags(
         &sets,
-        &["cache.capacity", "100%", "this host's memory", "8 TiB"],
+        &[
+            "cache.capacity",
+            "100%",
+            "that is 8 TiB of device.capacity, 8TiB",
+            "this host's memory",
+        ],
     );
 }
 

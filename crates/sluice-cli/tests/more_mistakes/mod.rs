@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 /// Files that the command lines name.
 pub const FILES: &[(&str, &str)] = &[
     ("damaged/command.json", "{"),
+    ("empty.trace", ""),
+    ("other.trace", "hello, hello, hello\n"),
     ("kept/stats.json", "{}"),
     ("kept/command.json", COMMAND),
 ];
@@ -14,6 +16,110 @@ const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "
 
 /// A command line, and all of what it is told.
 pub const MISTAKES: &[(&str, &str)] = &[
+    (
+        "run --set cache.capacity=0 -- true",
+        "bad value for `cache.capacity`: \"0\"; expected a size above 0 such as 16MiB, or a \
+         percentage of device.capacity up to 100%",
+    ),
+    (
+        "run --set cache.capacity=16 -- true",
+        "impossible configuration: cache.capacity = 16B, cache.ways = full, device.capacity = \
+         96GiB: the cache has not one page of 4KiB; give it a page for each way at least",
+    ),
+    (
+        "run --set cache.size=5MiB -- true",
+        "unknown key `cache.size`: valid keys are cache.capacity, cache.policy, cache.ways, \
+         cache.index, cache.index_latency, cache.hit_latency, cache.replacement, cache.write and ",
+    ),
+    (
+        "run --set nand.latency=5us -- true",
+        "unknown key `nand.latency`: did you mean `nand.suspend_latency`, `nand.resume_latency` or \
+         `nand.retry_latency`? `sluice device show` lists all keys",
+    ),
+    (
+        "sim --system base-cssd --workload srad --set cores=2",
+        "unknown key `cores`: did you mean `cpu.cores`? `sluice system show` lists all keys",
+    ),
+    (
+        "run --set =5 -- true",
+        "bad value for --set: \"=5\"; expected KEY=VALUE, such as cache.capacity=16MiB",
+    ),
+    (
+        "run --set cache.policy= -- true",
+        "bad value for `cache.policy`: \"\" is empty; expected one of fifo, ",
+    ),
+    (
+        "run --set cache.policy=LRU -- true",
+        "bad value for `cache.policy`: \"LRU\" (did you mean lru?); expected one of fifo, ",
+    ),
+    (
+        "run --device full -- true",
+        "unknown device `full`, which is a folder: give a path ending in .toml, or one of ",
+    ),
+    (
+        "run --device notes.txt -- true",
+        "unknown device `notes.txt`, a file whose name does not end in .toml: give a path",
+    ),
+    (
+        "run --metrics nosuch/x.prom -- true",
+        "bad value for --metrics: \"nosuch/x.prom\"; No such file or directory (os error 2); \
+         expected a folder that exists and may be written to",
+    ),
+    (
+        "run --out notes.txt/x -- true",
+        "--out notes.txt/x: notes.txt is a file; name a folder",
+    ),
+    (
+        "run --place dax: -- true",
+        "bad value for --place: \"dax:\"; expected dax:PATH of a file that exists; make it first, \
+         as long as the program needs it, for example with `truncate -s 1G /dev/shm/device`",
+    ),
+    (
+        "run -- full",
+        "full: no such program in PATH, and a folder here; give the program in it",
+    ),
+    (
+        "run --seed 99999999999999999999 -- true",
+        "invalid value '99999999999999999999' for '--seed <SEED>': expected a smaller whole number",
+    ),
+    (
+        "sim --workload zipf --threads 4",
+        "--threads needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
+    ),
+    (
+        "vm --demo --scale 2",
+        "--scale needs --simulate too; give both or neither; see `sluice vm --help`",
+    ),
+    (
+        "sim --system base-cssd --workload ycsbb",
+        "workload: \"ycsbb\" is not known (did you mean ycsb?); a simulated host runs one of ",
+    ),
+    (
+        "trace info nosuch",
+        "nosuch: no such file; give a trace, or make one: `sluice trace record -- PROG` or \
+         `sluice trace convert`",
+    ),
+    (
+        "trace info empty.trace",
+        "empty.trace: not a Sluice trace, for it is empty; give another",
+    ),
+    (
+        "trace info other.trace",
+        "other.trace: not a Sluice trace; `sluice trace convert --from FORMAT other.trace \
+         NEW.trace` makes one of it",
+    ),
+    (
+        "trace record -o full -- true",
+        "full: it is a folder; name a file in it",
+    ),
+    (
+        "trace record -o nosuch/x.trace -- true",
+        "nosuch/x.trace: there is no folder nosuch; make it first",
+    ),
+    (
+        "size --policies LRU -- true",
+        "invalid value 'LRU' for '--policies <NAME,..>': expected one of fifo, lifo, lru, clock, ",
+    ),
     (
         "vm --demo --device skybyte",
         "bad value for --device: \"skybyte\" can be simulated (sluice sim) but not run live, for \

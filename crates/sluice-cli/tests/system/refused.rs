@@ -9,12 +9,12 @@ fn bad_input_is_one_line_that_says_what_would_do() {
         (
             "skybite",
             small(&[]),
-            "unknown system `skybite`: give a path ending in .toml, or one of",
+            "unknown system `skybite` (did you mean skybyte-c?): give a path ending in .toml",
         ),
         (
             "skybyte-c",
             vec!["--workload", "chases"],
-            "workload: \"chases\" is not known; a simulated host runs one of ",
+            "workload: \"chases\" is not known (did you mean chase?); a simulated host runs one ",
         ),
         (
             "skybyte-c",

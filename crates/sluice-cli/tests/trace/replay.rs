@@ -195,7 +195,10 @@ fn what_cannot_be_is_one_line() {
     let none = none.to_str().unwrap();
     assert_eq!(
         refusal(&["trace", "info", none]),
-        format!("sluice: {none}: No such file or directory (os error 2)")
+        format!(
+            "sluice: {none}: no such file; give a trace, or make one: `sluice trace record -- \
+             PROG` or `sluice trace convert`"
+        )
     );
     assert_eq!(
         refusal(&["sim", "--trace", path, "--set", "device.capacity=1MiB"]),

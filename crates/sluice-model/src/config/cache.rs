@@ -298,7 +298,10 @@ fn sizes(
         return Err(raw.impossible(&["cache.capacity", "device.capacity"], message));
     }
     if pages == 0 {
-        let message = "the cache has no page; give it one page for each way at least";
+        let message = format!(
+            "the cache has not one page of {}; give it a page for each way at least",
+            Bytes(page_bytes)
+        );
         return Err(raw.impossible(&keys, message));
     }
     let ways = given.ways.unwrap_or(pages);

@@ -254,7 +254,7 @@ impl Default for DeviceConfig {
 impl DeviceConfig {
     /// Raw values, at their defaults, to be set and checked.
     pub fn builder() -> RawConfig {
-        RawConfig::of(PARAMS)
+        RawConfig::of(PARAMS).shown_by("sluice device show")
     }
 
     /// The slots and parameters that the device gives its eviction policy.

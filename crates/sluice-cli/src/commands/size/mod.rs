@@ -13,6 +13,7 @@ use crate::signals;
 use clap::Args;
 use sluice_model::cache::EvictionEntry;
 use sluice_model::{DeviceConfig, EVICTIONS};
+use sluice_params::nearest;
 use sluice_results::{Folder, SizeMethod, SizeProfile, SizeResult, to_json, write_config};
 use sluice_simulation::{SizePlan, Subject, Timing, Uses};
 use sluice_units::{Bytes, Ratio};
@@ -89,7 +90,9 @@ fn policy(name: &str) -> Result<Policy, ArgumentError> {
     let found = EVICTIONS.iter().find(|entry| entry.info.name == name);
     found.map(Policy).ok_or_else(|| {
         let names: Vec<_> = EVICTIONS.iter().map(|entry| entry.info.name).collect();
-        ArgumentError::Expected(names.join(", "))
+        let near = nearest(name, names.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        ArgumentError::Expected(format!("one of {}{near}", names.join(", ")))
     })
 }
 

@@ -39,7 +39,10 @@ impl MetricsFile {
         };
         match file.try_write("") {
             Ok(()) => Ok(file),
-            Err(e) => Err(Error::system(path.display())(e)),
+            Err(e) => {
+                let why = format!("{e}; expected a folder that exists and may be written to");
+                value(&why)
+            }
         }
     }
 
