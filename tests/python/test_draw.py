@@ -28,6 +28,19 @@ def test_lines_lie_within_their_axis(values: list[float], least: float, most: fl
     assert bottom <= least and top >= most and (bottom == 0) == (least == 0)
 
 
+@pytest.mark.parametrize(("heights", "scale", "bottom"), [
+    ([0.4, 0.6], "linear", 0.0), ([1.0, 20.0], "log", 0.5), ([0.0, 0.0], "log", None)])
+def test_bars_are_as_long_as_they_are_high(
+        heights: list[float], scale: str, bottom: float | None) -> None:
+    """Of 0.4 and 0.6 the first was a line, and the second the height of the picture."""
+    axes = Figure().subplots()
+    draw.log_scale(axes, "y")
+    axes.bar([0, 1], heights)
+    draw._feet([axes])
+    assert axes.get_yscale() == scale
+    assert bottom is None or axes.get_ylim()[0] == bottom
+
+
 @pytest.mark.parametrize(("count", "told"), [(1, 1), (50, 50), (51, 26), (2000, 50)])
 def test_very_many_places_have_some_of_their_words(count: int, told: int) -> None:
     axes = Figure().subplots()

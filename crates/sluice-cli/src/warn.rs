@@ -15,7 +15,7 @@ pub fn of_room(evictions: u64, misses: u64, capacity: u64) {
     if evictions == 0 && misses > 0 {
         errln!(
             "sluice: warning: the cache was never too full: nothing left its {} (cache.capacity), \
-             and its policy decided nothing; `sluice size` tells what size matters",
+             and its policy decided nothing; `sluice size` says what size matters",
             round_bytes(capacity)
         );
     }

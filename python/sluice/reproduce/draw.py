@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from sluice.report import svg
@@ -24,6 +24,8 @@ _HATCHES = ("", "///", "...", "xxx")
 _PANELS_A_ROW = 4
 # Words along an axis, at most.
 _WORDS = 50
+# Bars whose highest is less than so many times the lowest need no logarithmic axis.
+_PLAIN = 10
 # Numbers along a logarithmic axis of a panel, at most: they are long.
 _DECADES = 5
 # Bars, or groups of them, that a picture has room for at least.
@@ -62,6 +64,8 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
         if figure.kind == "lines" and not figure.log_y:
             # Panels share the axis: only with all of them drawn are its ends known.
             _from_nothing([*grid.flat])
+        if figure.kind == "bars" and figure.log_y:
+            _feet([*grid.flat])
         if len(entries) > 1:
             # On the left: on a phone the right of a picture is not in view.
             canvas.legend(entries.values(), entries.keys(), loc="outside upper left",
@@ -95,6 +99,23 @@ def _from_nothing(panels: Sequence[Axes]) -> None:
     most = max(axes.dataLim.y1 for axes in panels)
     bottom, top = panels[0].get_ylim()
     panels[0].set_ylim(bottom=min(0.0, bottom) if least < 0 else 0.0, top=max(top, most * 1.05))
+
+
+def _feet(panels: Sequence[Axes]) -> None:
+    """Bars stand on nothing where that shows all of them. On a logarithmic axis, which has no
+    nothing, the shortest has a foot: without one its neighbours seemed many times as high."""
+    heights = [bar.get_height() for axes in panels for bar in axes.patches
+               if isinstance(bar, Rectangle) and bar.get_height() > 0]
+    if not heights:
+        return
+    least, most = min(heights), max(heights)
+    if most < least * _PLAIN:
+        for axes in panels:
+            axes.set_yscale("linear")
+            svg.numbers(axes.yaxis)
+        panels[0].set_ylim(bottom=0.0, top=most * 1.05)
+    else:
+        panels[0].set_ylim(bottom=least / 2)
 
 
 def _columns(entries: int) -> int:

@@ -109,6 +109,11 @@ pub const MISTAKES: &[(&str, &str)] = &[
          NEW.trace` makes one of it",
     ),
     (
+        "trace convert x.csv out.trace --from lackey --columns time,op,address,size",
+        "bad value for --from: \"lackey\"; --columns name what is in lines of csv; leave one of \
+         the two out",
+    ),
+    (
         "trace record -o full -- true",
         "full: it is a folder; name a file in it",
     ),

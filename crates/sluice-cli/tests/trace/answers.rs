@@ -139,7 +139,7 @@ fn columns_of_a_users_own_are_a_trace() {
     assert!(refused.ends_with(&how), "{refused}");
     let refused = refusal(&["trace", "convert", csv, trace]);
     assert!(refused.contains("5 fields; expected the 7 of MSR Cambridge (Timestamp,"));
-    let columns = ["--columns", "time_s,op,address,size,-"];
+    let columns = ["--from", "csv", "--columns", "time_s,op,address,size,-"];
     let told = object(&[&["trace", "convert", "--json", csv, trace][..], &columns].concat());
     assert_eq!(
         (&told["accesses"], &told["from"]),

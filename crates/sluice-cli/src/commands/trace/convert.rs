@@ -31,7 +31,7 @@ pub struct ConvertArgs {
     pub to: Option<&'static Format>,
     /// What is in each column of a text file: time (or time_ns, time_us, time_ms, time_s), op,
     /// address, size, cpu, and - for what is not wanted, such as time,op,address,size
-    #[arg(long, value_name = "NAME,..", conflicts_with = "from")]
+    #[arg(long, value_name = "NAME,..")]
     pub columns: Option<Columns>,
     /// Keep instruction fetches
     #[arg(long)]
@@ -83,7 +83,11 @@ fn formats() -> impl TypedValueParser<Value = &'static Format> {
 fn convert_help() -> String {
     let rows = FORMATS.iter().map(|format| {
         let (name, meaning) = (format.name, format.meaning);
-        format!("\n  {name:<14} {meaning}: {}", endings(format))
+        let endings = match format.endings.is_empty() {
+            true => String::new(),
+            false => format!(": {}", endings(format)),
+        };
+        format!("\n  {name:<14} {meaning}{endings}")
     });
     let rows: String = rows.collect();
     format!(
@@ -131,6 +135,10 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         return Err(Error::unfit("--json", why));
     }
     let own = FORMATS.iter().find(|format| format.name == "csv");
+    if let (Some(_), Some(from)) = (args.columns, args.from.filter(|from| from.name != "csv")) {
+        let why = "--columns name what is in lines of csv; leave one of the two out";
+        return Err(Error::value("--from", from.name, why));
+    }
     let asked = args.from.or(args.columns.and(own));
     let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
