@@ -8,6 +8,7 @@
 use crate::buffers::signal_engine;
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
@@ -163,10 +164,12 @@ impl Side {
     }
 }
 
-/// Sends or receives a message by way of memory off the device.
+/// Sends or receives a message by way of memory off the device. `is_for_all` says whether a call
+/// that moved all that it was given is to be followed by another for the rest of the bytes.
 pub fn message(
     given: *const msghdr,
     way: Way,
+    is_for_all: impl Fn() -> bool,
     plain: impl Fn() -> ssize_t,
     call: impl Fn(*const msghdr) -> ssize_t,
 ) -> ssize_t {
@@ -182,11 +185,14 @@ pub fn message(
         head.msg_iov.cast_const(),
         c_int::try_from(head.msg_iovlen).unwrap_or(c_int::MAX),
     );
+    // What comes besides the bytes comes once, and what goes with them goes once.
+    let has_control = Cell::new(false);
     let with = |own: msghdr| {
         let moved = call(&own);
         if way == Way::In && moved >= 0 {
             name.give(own.msg_namelen as usize);
             control.give(own.msg_controllen);
+            has_control.set(own.msg_controllen > 0);
             // SAFETY: the program's message, into which the kernel writes these.
             unsafe {
                 let given = &mut *given.cast_mut();
@@ -197,8 +203,15 @@ pub fn message(
         }
         moved
     };
-    let by_pieces = |pieces: &[iovec], _| with(message_of(head, pieces));
-    vector(parts, way, || false, || with(head), by_pieces)
+    let by_pieces = |pieces: &[iovec], done| {
+        let mut own = message_of(head, pieces);
+        if way == Way::Out && done > 0 {
+            own.msg_controllen = 0;
+        }
+        with(own)
+    };
+    let goes_on = || !has_control.get() && is_for_all();
+    vector(parts, way, goes_on, || with(head), by_pieces)
 }
 
 /// A message with these parts, and all else of another.

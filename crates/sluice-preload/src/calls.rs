@@ -1,10 +1,11 @@
 //! System calls that read or write the program's memory besides the bytes of files: names, lists of
 //! descriptors. See [`crate::buffers`].
 
+use crate::bounce::{Side, Way, whole};
 use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
 use crate::system::for_system;
-use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, off_t, rusage, size_t};
+use libc::{c_char, c_int, c_uint, c_void, epoll_event, iovec, mode_t, off_t, rusage, size_t};
 use libc::{sockaddr, socklen_t, ssize_t, statfs as Statfs, timespec, utsname};
 
 macro_rules! hooks {
@@ -78,9 +79,6 @@ hooks! {
     c"setsockopt" setsockopt = next_setsockopt
         (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int,
         (value, n as size_t);
-    c"getsockopt" getsockopt = next_getsockopt
-        (fd: c_int, level: c_int, name: c_int, value: *mut c_void, n: *mut socklen_t) -> c_int,
-        Room(value, n);
     c"getsockname" getsockname = next_getsockname
         (fd: c_int, to: *mut sockaddr, n: *mut socklen_t) -> c_int, Room(to.cast(), n);
     c"getpeername" getpeername = next_getpeername
@@ -98,8 +96,6 @@ hooks! {
         (Text(path), One(times.cast::<[timespec; 2]>()));
     c"futimens" futimens = next_futimens(fd: c_int, times: *const timespec) -> c_int,
         One(times.cast::<[timespec; 2]>());
-    c"getrandom" getrandom = next_getrandom
-        (to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t, (to.cast_const(), n);
 }
 
 next!(next_getcwd: c"getcwd"(to: *mut c_char, n: size_t) -> *mut c_char);
@@ -116,6 +112,48 @@ pub unsafe extern "C" fn getcwd(to: *mut c_char, n: size_t) -> *mut c_char {
         return for_system(call);
     }
     with_pages((to.cast::<c_void>().cast_const(), n), call)
+}
+
+next!(next_getrandom: c"getrandom"(to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t);
+next!(next_getentropy: c"getentropy"(to: *mut c_void, n: size_t) -> c_int);
+
+/// The kernel stops in front of a missing page, and says how far it came, which programs do not
+/// expect of so few bytes.
+///
+/// # Safety
+/// C contract of `getrandom`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t {
+    let fill = |pieces: &[iovec], _| {
+        let mut filled = 0;
+        for piece in pieces {
+            // SAFETY: passed on.
+            let here = unsafe { next_getrandom(piece.iov_base, piece.iov_len, flags) };
+            match here {
+                ..0 if filled == 0 => return here,
+                ..0 => break,
+                _ => filled += here,
+            }
+            if here.unsigned_abs() < piece.iov_len {
+                break;
+            }
+        }
+        filled
+    };
+    whole((to.cast_const(), n), Way::In, || true, fill)
+}
+
+/// # Safety
+/// C contract of `getentropy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getentropy(to: *mut c_void, n: size_t) -> c_int {
+    let side = Side::new(to, n, Way::In);
+    // SAFETY: passed on, or memory of ours that is as long.
+    let result = unsafe { next_getentropy(side.at(), n) };
+    if result == 0 {
+        side.give(n);
+    }
+    result
 }
 
 next!(next_arc4random_buf: c"arc4random_buf"(to: *mut c_void, n: size_t) -> ());

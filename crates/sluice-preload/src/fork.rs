@@ -6,7 +6,7 @@
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
 use crate::device::{engine, engine_in_any_child, know, refuse};
-use crate::heap::{HEAP, SPACE};
+use crate::heap::{self, SPACE};
 use crate::{internal, next};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
@@ -54,6 +54,8 @@ pub unsafe extern "C" fn __register_atfork(
 
 /// The mask of the thread that forks. Only the holder of the locks reads or writes it.
 static MASK: AtomicU64 = AtomicU64::new(0);
+/// Whether that thread took the heap's lock to fork, and had it not before.
+static HOLDS_HEAP: AtomicBool = AtomicBool::new(false);
 
 /// Every lock is taken, outermost first, so that the child finds them all at rest.
 ///
@@ -62,7 +64,8 @@ static MASK: AtomicU64 = AtomicU64::new(0);
 pub unsafe extern "C" fn prepare() {
     let Some(engine) = engine() else { return };
     let before = hold_signals();
-    HEAP.acquire();
+    let holds_heap = heap::hold();
+    HOLDS_HEAP.store(holds_heap, Relaxed);
     MASK.store(before, Relaxed);
     SPACE.acquire();
     engine.before_fork();
@@ -81,7 +84,9 @@ pub unsafe extern "C" fn parent() {
     engine.after_fork_in_parent();
     SPACE.release();
     let before = MASK.load(Relaxed);
-    HEAP.release();
+    if HOLDS_HEAP.load(Relaxed) {
+        heap::let_go();
+    }
     restore_signals(before);
 }
 
@@ -91,13 +96,16 @@ pub unsafe extern "C" fn child() {
         return;
     };
     know();
+    heap::hold_in_child();
     internal::lock().release();
     if let Err(e) = engine.after_fork_in_child() {
         refuse(&e.to_string());
     }
     SPACE.release();
     let before = MASK.load(Relaxed);
-    HEAP.release();
+    if HOLDS_HEAP.load(Relaxed) {
+        heap::let_go();
+    }
     restore_signals(before);
 }
 

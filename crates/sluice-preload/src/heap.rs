@@ -2,17 +2,56 @@
 
 use crate::device::engine;
 use crate::profile;
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_abi::Counter;
-use sluice_region::{PAGE, raw_mmap, raw_mprotect};
-use sluice_runtime::{Engine, Lock, Space, calm};
+use sluice_region::{PAGE, raw_mmap, raw_mprotect, thread_id};
+use sluice_runtime::{Engine, Guard, Lock, Space, calm};
 
 /// The program's allocations.
-pub static HEAP: Lock<Dlmalloc<Arena>> = Lock::new(Dlmalloc::new_with_allocator(Arena));
+static HEAP: Lock<Dlmalloc<Arena>> = Lock::new(Dlmalloc::new_with_allocator(Arena));
 /// Which pages of the arena are handed out; `None` before there is a device.
 pub static SPACE: Lock<Option<Space>> = Lock::new(None);
+
+std::thread_local! {
+    /// The calling thread, as the heap's lock knows it; 0 until it is asked.
+    static HOLDER: Cell<u32> = const { Cell::new(0) };
+}
+
+fn holder() -> u32 {
+    if HOLDER.get() == 0 {
+        HOLDER.set(thread_id());
+    }
+    HOLDER.get()
+}
+
+/// The program's allocations, for the calling thread alone.
+pub fn allocations() -> Guard<'static, Dlmalloc<Arena>> {
+    HEAP.lock_as(holder())
+}
+
+/// Takes the heap's lock for a fork. False if the calling thread has it: a handler of a signal
+/// forks, which came in the midst of an allocation.
+pub fn hold() -> bool {
+    let is_free = !HEAP.is_held_by(holder());
+    if is_free {
+        HEAP.acquire_as(holder());
+    }
+    is_free
+}
+
+/// Gives back what [`hold`] took.
+pub fn let_go() {
+    HEAP.release();
+}
+
+/// In the child of a fork, whose thread has another number than its parent's.
+pub fn hold_in_child() {
+    HOLDER.set(thread_id());
+    HEAP.hand_to(holder());
+}
 
 /// Source of dlmalloc's memory.
 pub struct Arena;

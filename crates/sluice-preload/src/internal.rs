@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_mmap};
 use sluice_runtime::fatal::no_memory;
-use sluice_runtime::{Lock, Spare};
+use sluice_runtime::{Lock, Spare, hold_signals, is_calm, restore_signals};
 
 /// Address space set aside; pages are used as they are needed.
 const RANGE_BYTES: usize = 1 << 36;
@@ -136,6 +136,17 @@ pub fn lock() -> &'static Lock<Dlmalloc<impl Allocator>> {
     &HEAP
 }
 
+/// Uses the heap alone, and with signals held back: a handler of the program's may fork, or move
+/// bytes by way of this memory.
+fn with_heap<R>(use_heap: impl FnOnce(&mut Dlmalloc<Range>) -> R) -> R {
+    let before = (!is_calm()).then(hold_signals);
+    let result = use_heap(&mut HEAP.lock());
+    if let Some(before) = before {
+        restore_signals(before);
+    }
+    result
+}
+
 /// The allocator of this library's Rust code.
 pub struct Internal;
 
@@ -149,11 +160,10 @@ fn is_large(layout: Layout) -> bool {
 unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
-            let _only = HEAP.lock();
-            return fresh(layout.size().next_multiple_of(PAGE));
+            return with_heap(|_| fresh(layout.size().next_multiple_of(PAGE)));
         }
         // SAFETY: any size and alignment are allowed.
-        unsafe { HEAP.lock().malloc(layout.size(), layout.align()) }
+        with_heap(|heap| unsafe { heap.malloc(layout.size(), layout.align()) })
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -161,32 +171,29 @@ unsafe impl GlobalAlloc for Internal {
             return unsafe { self.alloc(layout) };
         }
         // SAFETY: as above.
-        unsafe { HEAP.lock().calloc(layout.size(), layout.align()) }
+        with_heap(|heap| unsafe { heap.calloc(layout.size(), layout.align()) })
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if is_large(layout) {
             let (start, len) = (pointer as usize, layout.size().next_multiple_of(PAGE));
-            let _only = HEAP.lock();
             // SAFETY: as above, under the lock. Pages that are not zeros are not handed out again.
-            unsafe {
+            return with_heap(|_| unsafe {
                 if clear(start, len).is_ok() {
                     (*SPARE.0.get()).give(start, len);
                 }
-            }
-            return;
+            });
         }
         // SAFETY: the caller got the pointer from here with this layout.
-        unsafe { HEAP.lock().free(pointer, layout.size(), layout.align()) }
+        with_heap(|heap| unsafe { heap.free(pointer, layout.size(), layout.align()) })
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller vouches for the new size.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         if !is_large(layout) && !is_large(new) {
             // SAFETY: as above.
-            return unsafe {
-                HEAP.lock()
-                    .realloc(pointer, layout.size(), layout.align(), size)
-            };
+            return with_heap(|heap| unsafe {
+                heap.realloc(pointer, layout.size(), layout.align(), size)
+            });
         }
         // SAFETY: as above; the two do not overlap.
         unsafe {

@@ -6,13 +6,22 @@ use crate::next;
 use crate::waits::told;
 use libc::{c_int, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
+use sluice_region::sys;
 
-/// Whether a short read is the end of the file.
-fn is_file(fd: c_int) -> bool {
+/// Whether a read gives all that it is asked for, up to the end of the file: not those of pipes,
+/// sockets and terminals.
+fn is_file(fd: c_int, _: c_int) -> bool {
+    /// Of `/dev/zero` and others that make up what they give.
+    const MEMORY: libc::c_uint = 1;
     // SAFETY: plain data, for which zeros are valid, as the output.
     unsafe {
         let mut stat: libc::stat = core::mem::zeroed();
-        libc::fstat(fd, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+        libc::fstat(fd, &mut stat) == 0
+            && match stat.st_mode & libc::S_IFMT {
+                libc::S_IFREG | libc::S_IFBLK => true,
+                libc::S_IFCHR => libc::major(stat.st_rdev) == MEMORY,
+                _ => false,
+            }
     }
 }
 
@@ -21,11 +30,38 @@ fn is_own(pid: pid_t) -> bool {
     pid == unsafe { libc::getpid() }
 }
 
-/// Whether a write waits until all is written.
-fn blocks(fd: c_int) -> bool {
+/// Whether a write goes on until all is written. To a file it does whatever its flags.
+fn blocks(fd: c_int, flags: c_int) -> bool {
     // SAFETY: asks only.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    flags != -1 && flags & libc::O_NONBLOCK == 0
+    let set = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    set != -1 && set & libc::O_NONBLOCK == 0 || is_file(fd, flags)
+}
+
+/// Whether a socket has bytes in a row, and no messages with an end.
+fn is_stream(fd: c_int) -> bool {
+    let (mut kind, mut bytes) = (0, size_of::<c_int>() as socklen_t);
+    // SAFETY: live outputs, off the device.
+    let asked = unsafe {
+        sys!(
+            libc::SYS_getsockopt,
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_TYPE,
+            &raw mut kind,
+            &raw mut bytes
+        )
+    };
+    asked.is_ok() && kind == libc::SOCK_STREAM
+}
+
+/// Whether a send goes on until all is sent.
+fn sends_all(fd: c_int, flags: c_int) -> bool {
+    flags & libc::MSG_DONTWAIT == 0 && is_stream(fd) && blocks(fd, flags)
+}
+
+/// Whether bytes are received until there are as many as were asked for.
+fn receives_all(fd: c_int, flags: c_int) -> bool {
+    flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL && is_stream(fd)
 }
 
 /// Functions that move bytes: where the buffer is, what follows its length, which way bytes go, and
@@ -45,7 +81,7 @@ macro_rules! moves {
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
             let from = (buf.cast_const(), n);
-            whole(from, Way::$way, || $goes_on(fd), |pieces, _done| {
+            whole(from, Way::$way, || $goes_on(fd, 0 $(| $flags)?), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?
                 // SAFETY: passed on, from where the call before stopped.
                 unsafe {
@@ -59,10 +95,6 @@ macro_rules! moves {
             })
         }
     )+};
-}
-
-fn never(_: c_int) -> bool {
-    false
 }
 
 /// Sends pieces of a buffer together.
@@ -96,8 +128,8 @@ moves! {
     pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), next_pwritev, Out, blocks;
     pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), next_preadv64, In, is_file;
     pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), next_pwritev64, Out, blocks;
-    send as next_send c"send" (*mut c_void; flags), send_parts, Out, blocks;
-    recv as next_recv c"recv" (*mut c_void; flags), recv_parts, In, never;
+    send as next_send c"send" (*mut c_void; flags), send_parts, Out, sends_all;
+    recv as next_recv c"recv" (*mut c_void; flags), recv_parts, In, receives_all;
 }
 
 macro_rules! hooks {
@@ -131,7 +163,8 @@ macro_rules! vectors {
         ) -> ssize_t {
             // SAFETY: passed on.
             let plain = || unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) };
-            vector((parts, n), Way::$way, || $goes_on(fd), plain, |pieces, _done| {
+            let goes_on = || $goes_on(fd, 0 $(| $flags)?);
+            vector((parts, n), Way::$way, goes_on, plain, |pieces, _done| {
                 $(let $at = moved_on($at, _done);)?
                 let (parts, n) = (pieces.as_ptr(), pieces.len() as c_int);
                 // SAFETY: passed on, from where the call before stopped.
@@ -169,7 +202,8 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) ->
     let from = given.cast_const();
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_recvmsg(fd, own.cast_mut(), flags) };
-    message(from, Way::In, || call(from), call)
+    let is_for_all = || receives_all(fd, flags);
+    message(from, Way::In, is_for_all, || call(from), call)
 }
 
 /// # Safety
@@ -178,7 +212,8 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) ->
 pub unsafe extern "C" fn sendmsg(fd: c_int, given: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_sendmsg(fd, own, flags) };
-    message(given, Way::Out, || call(given), call)
+    let is_for_all = || sends_all(fd, flags);
+    message(given, Way::Out, is_for_all, || call(given), call)
 }
 
 hooks! {
@@ -213,7 +248,7 @@ pub unsafe extern "C" fn recvfrom(
         whole(
             whole_buffer,
             Way::In,
-            || false,
+            || receives_all(fd, flags),
             |pieces, _| {
                 let [one] = pieces else {
                     return recv_from_into(fd, pieces, flags, from, len);
@@ -264,7 +299,7 @@ pub unsafe extern "C" fn sendto(
     whole(
         (buf, n),
         Way::Out,
-        || blocks(fd),
+        || sends_all(fd, flags),
         |pieces, _| {
             // SAFETY: passed on; plain data, for which zeros are valid.
             unsafe {

@@ -43,6 +43,7 @@ mod spawn;
 mod status;
 mod streams;
 mod system;
+mod taken;
 mod waits;
 mod wanted;
 mod wishes;

@@ -5,8 +5,9 @@
 //! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale`
 //! allocate is from the library's own range always, see [`crate::system`].
 
+use crate::buffers::set_errno;
 use crate::device::{Heap, heap};
-use crate::heap::HEAP;
+use crate::heap::allocations;
 use crate::{internal, next, profile, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
@@ -48,8 +49,7 @@ macro_rules! with_caller {
 }
 
 fn no_memory() -> *mut c_void {
-    // SAFETY: this thread's errno.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    set_errno(libc::ENOMEM);
     null_mut()
 }
 
@@ -115,8 +115,8 @@ unsafe fn allocate(align: usize, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: any size is allowed; `align` is a power of two.
     let made = unsafe {
         match source(caller) {
-            Heap::Device if align <= MIN_ALIGN => HEAP.lock().c_malloc(size),
-            Heap::Device => HEAP.lock().c_memalign(align, size),
+            Heap::Device if align <= MIN_ALIGN => allocations().c_malloc(size),
+            Heap::Device => allocations().c_memalign(align, size),
             Heap::Next if align <= MIN_ALIGN => next_malloc(size).cast(),
             Heap::Next => next_memalign(align, size).cast(),
             Heap::Early => Own::allocate(align, size),
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
         match (on_device(p.cast()), heap()) {
             (true, Heap::Device) => {
                 forget(p.cast());
-                HEAP.lock().c_free(p.cast());
+                allocations().c_free(p.cast());
             }
             // In the midst of a fork the heap is locked: better to lose a few bytes.
             (true, _) => {}
@@ -198,7 +198,7 @@ unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut 
     unsafe {
         match source(caller) {
             Heap::Device => {
-                let made = HEAP.lock().calloc(total, MIN_ALIGN);
+                let made = allocations().calloc(total, MIN_ALIGN);
                 profile::allocated(made as usize, total);
                 or_no_memory(made)
             }
@@ -230,7 +230,7 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
                 return null_mut();
             }
             forget(p.cast());
-            let made = HEAP.lock().c_realloc(p.cast(), size);
+            let made = allocations().c_realloc(p.cast(), size);
             // It may be where it was, and may be what it was. What was copied has missed for no
             // site: its place was not known before.
             let (at, has) = match made.is_null() {
@@ -273,8 +273,13 @@ pub unsafe extern "C" fn reallocarray(p: *mut c_void, n: size_t, size: size_t) -
 /// C contract of `memalign`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: size_t, size: size_t) -> *mut c_void {
-    // SAFETY: the alignment is made a power of two, as glibc does.
-    or_no_memory(unsafe { allocate(align.next_power_of_two(), size, 0) })
+    // As glibc does, which refuses what no power of two is as large as.
+    let Some(align) = align.checked_next_power_of_two() else {
+        set_errno(libc::EINVAL);
+        return null_mut();
+    };
+    // SAFETY: a power of two.
+    or_no_memory(unsafe { allocate(align, size, 0) })
 }
 
 /// # Safety
@@ -319,8 +324,11 @@ pub unsafe extern "C" fn valloc(size: size_t) -> *mut c_void {
 /// C contract of `pvalloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvalloc(size: size_t) -> *mut c_void {
-    // SAFETY: passed on.
-    unsafe { memalign(PAGE, size.next_multiple_of(PAGE)) }
+    match size.checked_next_multiple_of(PAGE) {
+        // SAFETY: passed on.
+        Some(size) => unsafe { memalign(PAGE, size) },
+        None => no_memory(),
+    }
 }
 
 /// # Safety

@@ -4,6 +4,7 @@
 //! ended, a connection, a signal. So the kernel reads and writes this thread's stack. And no wait
 //! may hold back the signal by which a handler of the program's gets its pages.
 
+use crate::bounce::{Side, Way};
 use crate::buffers::{on_device, signal_engine, with_pages};
 use crate::mask::without_bus;
 use crate::next;
@@ -291,6 +292,8 @@ pub unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
 struct Set {
     theirs: *mut fd_set,
     ours: Option<[c_long; Set::WORDS]>,
+    /// In place of that, for a set that is longer.
+    side: Option<Side>,
     words: usize,
 }
 
@@ -314,17 +317,21 @@ impl Set {
             unsafe { copy_nonoverlapping(theirs.cast(), copy.as_mut_ptr(), words) };
             copy
         });
+        let bytes = words * size_of::<c_long>();
+        let side = (words > Set::WORDS).then(|| Side::new(theirs.cast(), bytes, Way::In));
         Set {
             theirs,
             ours,
+            side,
             words,
         }
     }
 
     fn at(&mut self) -> *mut fd_set {
-        match &mut self.ours {
-            Some(copy) => copy.as_mut_ptr().cast(),
-            None => self.theirs,
+        match (&mut self.ours, &self.side) {
+            (Some(copy), _) => copy.as_mut_ptr().cast(),
+            (None, Some(side)) => side.at().cast(),
+            (None, None) => self.theirs,
         }
     }
 
@@ -334,6 +341,9 @@ impl Set {
         if let Some(copy) = self.ours {
             // SAFETY: by contract.
             unsafe { copy_nonoverlapping(copy.as_ptr(), self.theirs.cast(), self.words) };
+        }
+        if let Some(side) = self.side {
+            side.give(self.words * size_of::<c_long>());
         }
     }
 }

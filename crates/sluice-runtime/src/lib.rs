@@ -86,7 +86,7 @@ pub use file_ranges::{FilePart, drop_view};
 pub use filter::note as note_filter;
 pub use kinds::{KindError, Kinds};
 pub use limits::with_own_files;
-pub use lock::Lock;
+pub use lock::{Guard, Lock};
 pub use profile::Calls;
 pub use root::keep as keep_root;
 pub use session::{BUILD, OnDevice, Session, Store, Trap};

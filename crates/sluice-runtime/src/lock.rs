@@ -9,8 +9,10 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 use sluice_region::sys;
 
 const FREE: u32 = 0;
-const HELD: u32 = 1;
-const WAITED_FOR: u32 = 2;
+/// Somebody sleeps until the lock is given back. The other bits are its holder.
+const WAITED_FOR: u32 = 1;
+/// The holder of a lock of which nobody asks who has it.
+const SOMEBODY: u32 = 1;
 /// Tries before sleeping. The lock is held for some 20 µs where a page is taken from several CPUs,
 /// and a sleeper would be woken as late again.
 const SPINS: u32 = 2_000;
@@ -44,7 +46,12 @@ impl<T> Lock<T> {
 
     /// Takes the lock.
     pub fn lock(&self) -> Guard<'_, T> {
-        self.acquire();
+        self.lock_as(SOMEBODY)
+    }
+
+    /// Takes the lock for a holder, a number above 0, of whom one may ask.
+    pub fn lock_as(&self, holder: u32) -> Guard<'_, T> {
+        self.acquire_as(holder);
         Guard { lock: self }
     }
 
@@ -53,31 +60,68 @@ impl<T> Lock<T> {
     /// Who finds it held sleeps and does not yield: since Linux 6.18 a yield forfeits the rest of
     /// a time slice, and on a busy machine a wait of microseconds became one of milliseconds.
     pub fn try_lock_briefly(&self) -> Option<Guard<'_, T>> {
-        let taken = self.spin() || {
-            let is_free = || self.state.swap(WAITED_FOR, Acquire) == FREE;
-            is_free() || {
-                self.futex(libc::FUTEX_WAIT, WAITED_FOR, Some(BRIEFLY_NS));
-                is_free()
-            }
+        let taken = self.spin(SOMEBODY) || {
+            let waits_no_more = |state| {
+                self.futex(libc::FUTEX_WAIT, state, Some(BRIEFLY_NS));
+                self.take_or_mark(SOMEBODY)
+            };
+            self.take_or_mark(SOMEBODY).or_else(waits_no_more).is_ok()
         };
         taken.then(|| Guard { lock: self })
     }
 
     /// Takes the lock without a guard; `release` gives it back. For `fork`.
     pub fn acquire(&self) {
-        if self.spin() {
+        self.acquire_as(SOMEBODY);
+    }
+
+    /// The same for a holder of whom one may ask.
+    pub fn acquire_as(&self, holder: u32) {
+        if self.spin(holder) {
             return;
         }
-        while self.state.swap(WAITED_FOR, Acquire) != FREE {
-            self.futex(libc::FUTEX_WAIT, WAITED_FOR, None);
+        while let Err(state) = self.take_or_mark(holder) {
+            self.futex(libc::FUTEX_WAIT, state, None);
         }
     }
 
-    fn spin(&self) -> bool {
+    /// Whether this holder has the lock.
+    pub fn is_held_by(&self, holder: u32) -> bool {
+        self.state.load(Relaxed) & !WAITED_FOR == holder << 1
+    }
+
+    /// In the child of a fork: its holder has another number there, and nobody waits.
+    pub fn hand_to(&self, holder: u32) {
+        self.state.store(holder << 1, Relaxed);
+    }
+
+    /// Takes the lock, for which others may wait by now. If it is held, marks it as waited for, and
+    /// returns what its word is then.
+    fn take_or_mark(&self, holder: u32) -> Result<(), u32> {
+        let marked = |state| match state {
+            FREE => holder << 1 | WAITED_FOR,
+            held => held | WAITED_FOR,
+        };
+        let mut state = self.state.load(Relaxed);
+        loop {
+            let next = marked(state);
+            match self
+                .state
+                .compare_exchange_weak(state, next, Acquire, Relaxed)
+            {
+                Ok(FREE) => return Ok(()),
+                Ok(_) => return Err(next),
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    fn spin(&self, holder: u32) -> bool {
         (0..SPINS).any(|_| {
+            let held = holder << 1;
             let free = self
                 .state
-                .compare_exchange_weak(FREE, HELD, Acquire, Relaxed);
+                .compare_exchange_weak(FREE, held, Acquire, Relaxed);
             if free.is_err() {
                 core::hint::spin_loop();
             }
@@ -87,7 +131,7 @@ impl<T> Lock<T> {
 
     /// Gives the lock back. Only for its holder, or for the child of a fork by its holder.
     pub fn release(&self) {
-        if self.state.swap(FREE, Release) == WAITED_FOR {
+        if self.state.swap(FREE, Release) & WAITED_FOR != 0 {
             self.futex(libc::FUTEX_WAKE, 1, None);
         }
     }
@@ -117,7 +161,7 @@ impl<T> Lock<T> {
 impl<T> Guard<'_, T> {
     /// Whether somebody sleeps until the lock is given back.
     pub fn is_waited_for(&self) -> bool {
-        self.lock.state.load(Relaxed) == WAITED_FOR
+        self.lock.state.load(Relaxed) & WAITED_FOR != 0
     }
 }
 
@@ -155,6 +199,23 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), 160_000);
+    }
+
+    #[test]
+    fn a_holder_is_known_also_while_others_wait() {
+        let lock = Lock::new(0u64);
+        let held = lock.lock_as(7);
+        assert!(lock.is_held_by(7) && !lock.is_held_by(3));
+        std::thread::scope(|scope| {
+            scope.spawn(|| *lock.lock_as(3) += 1);
+            while !held.is_waited_for() {
+                std::thread::yield_now();
+            }
+            assert!(lock.is_held_by(7) && !lock.is_held_by(3));
+            drop(held);
+        });
+        assert_eq!(*lock.lock(), 1);
+        assert!(!lock.is_held_by(3) && !lock.is_held_by(7));
     }
 
     #[test]

@@ -257,6 +257,29 @@ fn a_socket_is_received_as_a_whole() {
     all_well(helper!("abuse_transfers.c"), &["recv", "recvmsg"]);
 }
 
+/// `dd` with blocks of more than a mebibyte copied a mebibyte of each.
+#[test]
+fn more_than_a_mebibyte_is_moved_by_one_call() {
+    all_well(
+        helper!("abuse_transfers.c"),
+        &["all", "all-by-message", "files"],
+    );
+}
+
+/// What the kernel had taken away was lost: a connection that was refused seemed to be made.
+#[test]
+fn what_a_call_took_away_is_told_where_no_page_is() {
+    let parts = ["error", "messages", "queues", "random", "sets"];
+    all_well(helper!("abuse_taken.c"), &parts);
+}
+
+/// The thread waited for the lock of the heap, or of the library's own, that it held itself.
+#[test]
+fn handlers_may_fork_and_read_in_the_midst_of_an_allocation() {
+    let parts = ["fork", "_Fork", "read", "action"];
+    all_well(helper!("abuse_interrupted.c"), &parts);
+}
+
 #[test]
 fn memory_is_filled_with_random_bytes() {
     all_well(helper!("abuse_transfers.c"), &["random"]);

@@ -87,6 +87,48 @@ static void sockets(int by_message) {
     CHECK(wrong((uint64_t *)bytes, PAGES) == 0);
 }
 
+/* Who waits for all bytes gets them by one call, and one call sends them. */
+static void in_one_call(int by_message) {
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    uint64_t *words = aligned_alloc(PAGE, PAGES * PAGE);
+    CHECK(words);
+    struct iovec all = {words, PAGES * PAGE};
+    struct msghdr message = {.msg_iov = &all, .msg_iovlen = 1};
+    memset(words, 0, PAGES * PAGE);
+    pthread_t thread;
+    CHECK(!pthread_create(&thread, NULL, send_all, &ends[0]));
+    ssize_t moved = by_message ? recvmsg(ends[1], &message, MSG_WAITALL)
+                               : recv(ends[1], words, PAGES * PAGE, MSG_WAITALL);
+    CHECK(moved == PAGES * PAGE && wrong(words, PAGES) == 0);
+    CHECK(!pthread_join(thread, NULL));
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        CHECK(recv(ends[0], words, PAGES * PAGE, MSG_WAITALL) == PAGES * PAGE);
+        CHECK(wrong(words, PAGES) == 0);
+        _exit(0);
+    }
+    close(ends[0]);
+    moved = by_message ? sendmsg(ends[1], &message, 0) : send(ends[1], words, PAGES * PAGE, 0);
+    CHECK(moved == PAGES * PAGE);
+    child_was_well(child);
+}
+
+/* Some files give and take all at once, whatever they are and however they were opened. */
+static void files(void) {
+    uint64_t *words = filled(PAGES);
+    char path[] = "/tmp/sluice-abuse-XXXXXX";
+    int file = mkstemp(path), zeros = open("/dev/zero", O_RDONLY);
+    CHECK(file >= 0 && unlink(path) == 0 && zeros >= 0);
+    CHECK(fcntl(file, F_SETFL, O_NONBLOCK) == 0);
+    CHECK(write(file, words, PAGES * PAGE) == PAGES * PAGE);
+    CHECK(read(zeros, words, PAGES * PAGE) == PAGES * PAGE);
+    for (size_t i = 0; i < PAGES * PER_PAGE; i++)
+        CHECK(words[i] == 0);
+    CHECK(pread(file, words, PAGES * PAGE, 0) == PAGES * PAGE && wrong(words, PAGES) == 0);
+}
+
 /* The C library ends the program when the kernel cannot write to a page. Of so many words one is
    zero by chance less often than once in 10^13 runs. */
 static void random_bytes(void) {
@@ -108,6 +150,12 @@ int main(int count, char **arguments) {
         sockets(0);
     else if (strcmp(arguments[1], "recvmsg") == 0)
         sockets(1);
+    else if (strcmp(arguments[1], "all") == 0)
+        in_one_call(0);
+    else if (strcmp(arguments[1], "all-by-message") == 0)
+        in_one_call(1);
+    else if (strcmp(arguments[1], "files") == 0)
+        files();
     else if (strcmp(arguments[1], "random") == 0)
         random_bytes();
     else

@@ -1,0 +1,68 @@
+/* A handler of a signal forks, reads, or sets an action, whatever the program was in the midst of:
+   an allocation, or a read by way of memory off the device. Its thread would wait for itself. */
+#include "abuse.h"
+#include <fcntl.h>
+#include <sys/time.h>
+
+#define PAGES 2048u
+#define ENOUGH 100
+
+static enum { FORK, BARE, READ, ACTION } act;
+static int zeros;
+static char *of_handler, *of_program;
+static volatile sig_atomic_t count;
+
+static void fork_and_wait(pid_t (*make)(void)) {
+    pid_t child = make();
+    if (child == 0)
+        _exit(0);
+    child_was_well(child);
+}
+
+static void handler(int signal) {
+    (void)signal;
+    count++;
+    if (act == FORK)
+        fork_and_wait(fork);
+    else if (act == BARE)
+        fork_and_wait(_Fork);
+    else if (act == READ)
+        CHECK(read(zeros, of_handler, 30000) == 30000);
+    else
+        CHECK(sigaction(SIGBUS, &(struct sigaction){.sa_handler = SIG_DFL}, NULL) == 0);
+}
+
+static void allocate(unsigned round) {
+    void *all[64];
+    for (unsigned n = 0; n < 64; n++)
+        CHECK(all[n] = malloc(16 + n * round % 3000));
+    for (unsigned n = 0; n < 64; n++)
+        free(all[n]);
+}
+
+int main(int argc, char **argv) {
+    static const char *names[] = {"fork", "_Fork", "read", "action"};
+    limit(25);
+    CHECK(argc == 2);
+    while (strcmp(names[act], argv[1]) != 0)
+        CHECK(++act <= ACTION);
+    uint64_t *words = filled(PAGES);
+    zeros = open("/dev/zero", O_RDONLY);
+    of_handler = malloc(30000), of_program = malloc(60000);
+    CHECK(zeros >= 0 && of_handler && of_program);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    int pause = act <= BARE ? 3000 : 200;
+    struct itimerval often = {{0, pause}, {0, pause}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (unsigned round = 0; count < ENOUGH; round++) {
+        if (act <= BARE)
+            allocate(round);
+        else
+            CHECK(read(zeros, of_program, 10000 + round % 50000) > 0);
+    }
+    CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
+    CHECK(wrong(words, PAGES) == 0);
+    puts("well");
+    return 0;
+}
