@@ -261,6 +261,17 @@ def test_a_simulation_that_counted_latencies_has_a_picture_of_them(tmp_path: Pat
     assert "access-cdf" in report(folder).ids
 
 
+def test_a_guest_has_a_page(tmp_path: Path) -> None:
+    """What a guest works at is an object, and not a name as of a simulation."""
+    folder = tmp_path / "vm"
+    folder.mkdir()
+    stats = runs.whole(KINDS["vm"], {"schema": "sluice.run/1", "kind": "vm", "config": runs.CONFIG,
+                                     "command": ["qemu", "-m", "2G"], "workload": {}})
+    assert stats["workload"], "an object with its fields"
+    (folder / "stats.json").write_text(json.dumps(stats))
+    assert "qemu -m 2G" in report(folder).text
+
+
 def test_a_device_that_sees_no_hit_has_no_picture_of_hits(tmp_path: Path) -> None:
     """A line at 0 % passed for a measurement."""
     folder = runs.run(tmp_path / "a")
