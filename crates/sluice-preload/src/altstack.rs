@@ -6,6 +6,7 @@
 
 use crate::answers::status;
 use crate::buffers::{set_errno, signal_engine};
+use crate::cancelled::make_ready;
 use crate::internal::Internal;
 use crate::next;
 use crate::next::Next;
@@ -133,6 +134,7 @@ pub unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
+    make_ready();
     if signal_engine().is_none() || KEY.load(Acquire) == 0 {
         // SAFETY: passed on.
         return unsafe { next_create(thread, attributes, start, argument) };

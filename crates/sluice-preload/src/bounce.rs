@@ -5,7 +5,7 @@
 //! the kernel reads and writes memory of this library, and the program's own thread copies. What
 //! the device does not serve stays the kernel's: it refuses what the program may not access.
 
-use crate::buffers::signal_engine;
+use crate::buffers::{are_readable, signal_engine};
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -92,9 +92,13 @@ pub fn vector(
     call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
     let engine = match signal_engine() {
-        Some(engine) if count > 0 && count <= libc::UIO_MAXIOV && !parts.is_null() => engine,
+        Some(engine) if count > 0 && count <= libc::UIO_MAXIOV => engine,
         _ => return plain(),
     };
+    // What the program could not read itself is the kernel's to refuse.
+    if !are_readable(engine, parts.cast(), count as usize * size_of::<iovec>()) {
+        return plain();
+    }
     // SAFETY: the program's vector, of the length that it gave.
     let parts = unsafe { core::slice::from_raw_parts(parts, count as usize) };
     if parts[0].iov_len > 0 {
@@ -173,7 +177,8 @@ pub fn message(
     plain: impl Fn() -> ssize_t,
     call: impl Fn(*const msghdr) -> ssize_t,
 ) -> ssize_t {
-    if signal_engine().is_none() || given.is_null() {
+    let is_ours = |engine| are_readable(engine, given.cast(), size_of::<msghdr>());
+    if !signal_engine().is_some_and(is_ours) {
         return plain();
     }
     // SAFETY: the program's message.

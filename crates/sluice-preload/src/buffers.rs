@@ -97,6 +97,20 @@ pub fn is_readable(engine: &Engine, at: usize) -> bool {
     at != 0 && (is_served(engine, at) || !is_missing(at))
 }
 
+/// Whether the program could read all of so many bytes. Those beside the caller's own variables it
+/// could: that saves most calls a question.
+pub fn are_readable(engine: &Engine, at: *const c_void, bytes: usize) -> bool {
+    const NEAR: usize = 4 * PAGE;
+    let (at, own) = (at as usize, (&raw const at) as usize);
+    if bytes == 0 || at >= own && at.saturating_add(bytes) <= own.saturating_add(NEAR) {
+        return true;
+    }
+    at.checked_add(bytes).is_some_and(|end| {
+        let mut pages = (at & !(PAGE - 1)..end).step_by(PAGE);
+        pages.all(|page| is_readable(engine, page.max(at)))
+    })
+}
+
 /// One value, null or live.
 pub struct One<T>(pub *const T);
 
@@ -156,6 +170,10 @@ impl Buffers for Texts {
 
 impl Buffers for (*const iovec, c_int) {
     fn touch(&self, engine: &Engine) -> bool {
+        let bytes = self.1.max(0) as usize * size_of::<iovec>();
+        if !are_readable(engine, self.0.cast(), bytes) {
+            return false;
+        }
         // SAFETY: the program's vector, of the length it gave.
         let vector = unsafe { core::slice::from_raw_parts(self.0, self.1.max(0) as usize) };
         let mut touched = (self.0.cast::<c_void>(), size_of_val(vector)).touch(engine);

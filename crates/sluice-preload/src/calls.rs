@@ -16,7 +16,7 @@ macro_rules! hooks {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
             // SAFETY: passed on.
             with_pages($buffers, || unsafe { $next($($arg),*) })
         }
@@ -105,7 +105,7 @@ next!(next_getcwd: c"getcwd"(to: *mut c_char, n: size_t) -> *mut c_char);
 /// # Safety
 /// C contract of `getcwd`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getcwd(to: *mut c_char, n: size_t) -> *mut c_char {
+pub unsafe extern "C-unwind" fn getcwd(to: *mut c_char, n: size_t) -> *mut c_char {
     // SAFETY: passed on.
     let call = || unsafe { next_getcwd(to, n) };
     if to.is_null() {
@@ -123,7 +123,7 @@ next!(next_getentropy: c"getentropy"(to: *mut c_void, n: size_t) -> c_int);
 /// # Safety
 /// C contract of `getrandom`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getrandom(to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t {
+pub unsafe extern "C-unwind" fn getrandom(to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t {
     let fill = |pieces: &[iovec], _| {
         let mut filled = 0;
         for piece in pieces {
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn getrandom(to: *mut c_void, n: size_t, flags: c_uint) ->
 /// # Safety
 /// C contract of `getentropy`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getentropy(to: *mut c_void, n: size_t) -> c_int {
+pub unsafe extern "C-unwind" fn getentropy(to: *mut c_void, n: size_t) -> c_int {
     let side = Side::new(to, n, Way::In);
     // SAFETY: passed on, or memory of ours that is as long.
     let result = unsafe { next_getentropy(side.at(), n) };
@@ -164,7 +164,7 @@ next!(next_arc4random_buf: c"arc4random_buf"(to: *mut c_void, n: size_t) -> ());
 /// # Safety
 /// C contract of `arc4random_buf`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn arc4random_buf(to: *mut c_void, n: size_t) {
+pub unsafe extern "C-unwind" fn arc4random_buf(to: *mut c_void, n: size_t) {
     if signal_engine().is_none() {
         // SAFETY: passed on.
         return unsafe { next_arc4random_buf(to, n) };
@@ -193,7 +193,7 @@ macro_rules! makes {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(name: *mut c_char $(, $arg: $type)*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name(name: *mut c_char $(, $arg: $type)*) -> $ret {
             if let Some(engine) = signal_engine() {
                 Text(name).touch(engine);
             }

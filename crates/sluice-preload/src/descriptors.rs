@@ -18,7 +18,7 @@ next!(next_closefrom: c"closefrom"(from: c_int) -> ());
 /// # Safety
 /// C contract of `close`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_guarded(fd) {
         return status(Err(libc::EBADF));
     }
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// # Safety
 /// C contract of `close`, by another of its names.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __close(fd: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn __close(fd: c_int) -> c_int {
     // SAFETY: passed on.
     unsafe { close(fd) }
 }
@@ -53,7 +53,7 @@ fn make_free(number: c_int) -> bool {
 /// # Safety
 /// C contract of `dup2`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn dup2(from: c_int, to: c_int) -> c_int {
     if is_guarded(from) {
         return status(Err(libc::EBADF));
     }
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 /// # Safety
 /// C contract of `dup3`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     if is_guarded(from) {
         return status(Err(libc::EBADF));
     }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 /// # Safety
 /// C contract of `close_range`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: passed on.
     let pass = |first: c_uint, last: c_uint, flags: c_int| unsafe {
         sys!(libc::SYS_close_range, first, last, flags).map(drop)
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
 /// # Safety
 /// C contract of `closefrom`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn closefrom(from: c_int) {
+pub unsafe extern "C-unwind" fn closefrom(from: c_int) {
     // SAFETY: passed on.
     unsafe {
         match signal_engine() {

@@ -35,7 +35,7 @@ macro_rules! becomes {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: passed on.
             becoming(|| with_pages($buffers, || unsafe { $next($($arg),*) }))
         }
@@ -67,7 +67,7 @@ next!(next_ptrace: c"ptrace"(
 /// # Safety
 /// C contract of `ptrace`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ptrace(
+pub unsafe extern "C-unwind" fn ptrace(
     request: c_uint,
     pid: pid_t,
     at: *mut c_void,

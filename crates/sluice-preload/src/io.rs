@@ -77,7 +77,7 @@ macro_rules! moves {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C-unwind" fn $name(
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
             let from = (buf.cast_const(), n);
@@ -141,7 +141,7 @@ macro_rules! hooks {
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> ssize_t {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> ssize_t {
             // SAFETY: passed on.
             with_pages($buffers, || unsafe { $next($($arg),*) })
         }
@@ -158,7 +158,7 @@ macro_rules! vectors {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C-unwind" fn $name(
             fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
             // SAFETY: passed on.
@@ -198,7 +198,7 @@ next!(next_sendmsg: c"sendmsg"(fd: c_int, given: *const msghdr, flags: c_int) ->
 /// # Safety
 /// C contract of `recvmsg`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) -> ssize_t {
+pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) -> ssize_t {
     let from = given.cast_const();
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_recvmsg(fd, own.cast_mut(), flags) };
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_int) ->
 /// # Safety
 /// C contract of `sendmsg`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendmsg(fd: c_int, given: *const msghdr, flags: c_int) -> ssize_t {
+pub unsafe extern "C-unwind" fn sendmsg(fd: c_int, given: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_sendmsg(fd, own, flags) };
     let is_for_all = || sends_all(fd, flags);
@@ -235,7 +235,7 @@ next!(next_sendto: c"sendto"(fd: c_int, buf: *const c_void, n: size_t, flags: c_
 /// # Safety
 /// C contract of `recvfrom`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn recvfrom(
+pub unsafe extern "C-unwind" fn recvfrom(
     fd: c_int,
     buf: *mut c_void,
     n: size_t,
@@ -287,7 +287,7 @@ fn recv_from_into(
 /// # Safety
 /// C contract of `sendto`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendto(
+pub unsafe extern "C-unwind" fn sendto(
     fd: c_int,
     buf: *const c_void,
     n: size_t,
@@ -327,7 +327,7 @@ macro_rules! checked {
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> ssize_t {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> ssize_t {
             // SAFETY: passed on.
             unsafe {
                 if $n > $room {

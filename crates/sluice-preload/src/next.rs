@@ -56,7 +56,7 @@ macro_rules! next {
             // SAFETY: the C library has this function with this type; the arguments are the
             // caller's own.
             unsafe {
-                let f: unsafe extern "C" fn($($type),*) -> $ret =
+                let f: unsafe extern "C-unwind" fn($($type),*) -> $ret =
                     core::mem::transmute(NEXT.address());
                 f($($arg),*)
             }

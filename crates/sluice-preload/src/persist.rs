@@ -22,7 +22,7 @@ fn persistent() -> Option<&'static Engine> {
 /// # Safety
 /// C contract of `msync`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn msync(addr: *mut c_void, len: size_t, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn msync(addr: *mut c_void, len: size_t, flags: c_int) -> c_int {
     // SAFETY: passed on.
     let answer = unsafe { next_msync(addr, len, flags) };
     match persistent().filter(|_| answer == 0 && flags & libc::MS_SYNC != 0) {
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn msync(addr: *mut c_void, len: size_t, flags: c_int) -> 
 /// # Safety
 /// C contract of `fsync`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn fsync(fd: c_int) -> c_int {
     // SAFETY: passed on.
     after(fd, unsafe { next_fsync(fd) })
 }
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
 /// # Safety
 /// C contract of `fdatasync`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn fdatasync(fd: c_int) -> c_int {
     // SAFETY: passed on.
     after(fd, unsafe { next_fdatasync(fd) })
 }

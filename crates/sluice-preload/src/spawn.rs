@@ -238,7 +238,7 @@ macro_rules! spawns {
         /// # Safety
         /// C contract of the function of this name, which returns its error.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C-unwind" fn $name(
             pid: *mut c_int,
             path: *const c_char,
             actions: *const c_void,
@@ -288,7 +288,7 @@ next!(next_system: c"system"(command: *const c_char) -> c_int);
 /// # Safety
 /// C contract of `system`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
     if command.is_null() {
         // SAFETY: passed on; it asks whether there is a shell.
         return unsafe { next_system(command) };

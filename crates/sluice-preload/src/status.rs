@@ -16,7 +16,7 @@ macro_rules! hooks {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: passed on.
             let result = with_pages($buffers, || unsafe { $next($($arg),*) });
             if result == 0 {

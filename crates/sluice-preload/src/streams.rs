@@ -90,7 +90,7 @@ macro_rules! transfers {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C-unwind" fn $name(
             buf: $buf, size: size_t, n: size_t, f: *mut FILE,
         ) -> size_t {
             let total = size.checked_mul(n).filter(|total| *total > 0);
@@ -129,7 +129,7 @@ macro_rules! checked {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C-unwind" fn $name(
             to: *mut c_void, room: size_t, size: size_t, n: size_t, f: *mut FILE,
         ) -> size_t {
             // SAFETY: passed on.
@@ -153,7 +153,7 @@ macro_rules! puts {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(text: *const c_char, f: *mut FILE) -> c_int {
+        pub unsafe extern "C-unwind" fn $name(text: *const c_char, f: *mut FILE) -> c_int {
             // SAFETY: passed on; the program's string.
             unsafe {
                 if !may_be_missing(text.cast()) {
@@ -175,7 +175,7 @@ puts! {
 /// # Safety
 /// C contract of `puts`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn puts(text: *const c_char) -> c_int {
+pub unsafe extern "C-unwind" fn puts(text: *const c_char) -> c_int {
     // SAFETY: passed on; the C library's own stream.
     unsafe {
         if !may_be_missing(text.cast()) {
@@ -198,7 +198,7 @@ fn buffer(buf: *mut c_char) -> Option<*mut c_char> {
 /// # Safety
 /// C contract of `setvbuf`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn setvbuf(
+pub unsafe extern "C-unwind" fn setvbuf(
     f: *mut FILE,
     buf: *mut c_char,
     mode: c_int,
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn setvbuf(
 /// # Safety
 /// C contract of `setbuffer`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn setbuffer(f: *mut FILE, buf: *mut c_char, size: size_t) {
+pub unsafe extern "C-unwind" fn setbuffer(f: *mut FILE, buf: *mut c_char, size: size_t) {
     // SAFETY: passed on. Null would leave the stream without a buffer.
     unsafe {
         if buffer(buf).is_some() {
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn setbuffer(f: *mut FILE, buf: *mut c_char, size: size_t)
 /// # Safety
 /// C contract of `setbuf`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn setbuf(f: *mut FILE, buf: *mut c_char) {
+pub unsafe extern "C-unwind" fn setbuf(f: *mut FILE, buf: *mut c_char) {
     // SAFETY: as above.
     unsafe {
         if buffer(buf).is_some() {
@@ -242,7 +242,7 @@ macro_rules! opens {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
             // SAFETY: passed on.
             let opened = with_pages($buffers, || in_signal_mode(|| unsafe { $next($($arg),*) }));
             $(
@@ -272,7 +272,7 @@ next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut 
 /// # Safety
 /// C contract of `popen`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
+pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
     let stream = with_command(command, |command| {
         // SAFETY: passed on, or a copy of it.
         in_signal_mode(|| unsafe { next_popen(command, mode) })

@@ -104,7 +104,7 @@ pub fn for_system<T>(call: impl FnOnce() -> T) -> T {
 /// # Safety
 /// C contract of `setlocale`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
+pub unsafe extern "C-unwind" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
     // SAFETY: passed on.
     in_signal_mode(|| unsafe { next_setlocale(category, name) })
 }
@@ -114,7 +114,11 @@ pub unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut
 /// # Safety
 /// C contract of `newlocale`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
+pub unsafe extern "C-unwind" fn newlocale(
+    mask: c_int,
+    name: *const c_char,
+    base: locale_t,
+) -> locale_t {
     // SAFETY: passed on.
     in_signal_mode(|| unsafe { next_newlocale(mask, name, base) })
 }
@@ -124,7 +128,11 @@ pub unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: local
 /// # Safety
 /// C contract of `newlocale`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
+pub unsafe extern "C-unwind" fn __newlocale(
+    mask: c_int,
+    name: *const c_char,
+    base: locale_t,
+) -> locale_t {
     // SAFETY: passed on.
     unsafe { newlocale(mask, name, base) }
 }
@@ -134,7 +142,7 @@ pub unsafe extern "C" fn __newlocale(mask: c_int, name: *const c_char, base: loc
 /// # Safety
 /// C contract of `__monstartup`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __monstartup(low: c_ulong, high: c_ulong) {
+pub unsafe extern "C-unwind" fn __monstartup(low: c_ulong, high: c_ulong) {
     // SAFETY: passed on.
     in_signal_mode(|| unsafe { next_monstartup(low, high) });
 }

@@ -40,7 +40,7 @@ unsafe fn room(value: *mut c_void, n: *const socklen_t) -> Option<socklen_t> {
 /// # Safety
 /// C contract of `getsockopt`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getsockopt(
+pub unsafe extern "C-unwind" fn getsockopt(
     fd: c_int,
     level: c_int,
     name: c_int,
@@ -70,7 +70,7 @@ fn with_kind(n: size_t) -> size_t {
 /// # Safety
 /// C contract of `msgrcv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn msgrcv(
+pub unsafe extern "C-unwind" fn msgrcv(
     queue: c_int,
     to: *mut c_void,
     n: size_t,
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn msgrcv(
 /// # Safety
 /// C contract of `msgsnd`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn msgsnd(
+pub unsafe extern "C-unwind" fn msgsnd(
     queue: c_int,
     from: *const c_void,
     n: size_t,
@@ -124,7 +124,7 @@ fn moment(until: *const timespec) -> Side {
 /// # Safety
 /// C contract of `mq_receive`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mq_receive(
+pub unsafe extern "C-unwind" fn mq_receive(
     queue: mqd_t,
     to: *mut c_char,
     n: size_t,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn mq_receive(
 /// # Safety
 /// C contract of `mq_timedreceive`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mq_timedreceive(
+pub unsafe extern "C-unwind" fn mq_timedreceive(
     queue: mqd_t,
     to: *mut c_char,
     n: size_t,
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn mq_timedreceive(
 /// # Safety
 /// C contract of `mq_send`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mq_send(
+pub unsafe extern "C-unwind" fn mq_send(
     queue: mqd_t,
     from: *const c_char,
     n: size_t,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn mq_send(
 /// # Safety
 /// C contract of `mq_timedsend`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mq_timedsend(
+pub unsafe extern "C-unwind" fn mq_timedsend(
     queue: mqd_t,
     from: *const c_char,
     n: size_t,

@@ -14,7 +14,7 @@ use libc::{itimerspec, itimerval, nfds_t, pid_t, pollfd, rusage, siginfo_t, sigs
 use libc::{sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
 
 /// A value of the program's, by way of the stack if it lies on the device.
-struct Held<T: Copy> {
+pub struct Held<T: Copy> {
     theirs: *mut T,
     ours: Option<T>,
 }
@@ -22,7 +22,7 @@ struct Held<T: Copy> {
 impl<T: Copy> Held<T> {
     /// # Safety
     /// Null or live.
-    unsafe fn of(theirs: *const T) -> Held<T> {
+    pub unsafe fn of(theirs: *const T) -> Held<T> {
         let last = (theirs as usize).saturating_add(size_of::<T>() - 1);
         let placed = !theirs.is_null()
             && signal_engine().is_some_and(|engine| {
@@ -36,7 +36,7 @@ impl<T: Copy> Held<T> {
     }
 
     /// What the kernel is given.
-    fn at(&mut self) -> *mut T {
+    pub fn at(&mut self) -> *mut T {
         self.ours.as_mut().map_or(self.theirs, |ours| ours)
     }
 
@@ -59,7 +59,7 @@ macro_rules! hooks {
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
             // SAFETY: null or the program's values; passed on.
             unsafe {
                 $(let mut $in = Held::of($in);)*
@@ -165,7 +165,7 @@ next!(next_ppoll_chk: c"__ppoll_chk"
 /// # Safety
 /// C contract of `poll`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int {
     // SAFETY: passed on.
     unsafe { watch(fds, n, |fds| next_poll(fds, n, timeout)) }
 }
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_
 /// # Safety
 /// C contract of `ppoll`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ppoll(
+pub unsafe extern "C-unwind" fn ppoll(
     fds: *mut pollfd,
     n: nfds_t,
     timeout: *const timespec,
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn ppoll(
 /// # Safety
 /// C contract of the function of this name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __poll_chk(
+pub unsafe extern "C-unwind" fn __poll_chk(
     fds: *mut pollfd,
     n: nfds_t,
     timeout: c_int,
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn __poll_chk(
 /// # Safety
 /// C contract of the function of this name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __ppoll_chk(
+pub unsafe extern "C-unwind" fn __ppoll_chk(
     fds: *mut pollfd,
     n: nfds_t,
     timeout: *const timespec,
@@ -244,7 +244,7 @@ fn events(to: *mut epoll_event, n: c_int) -> (*const c_void, size_t) {
 /// # Safety
 /// C contract of `epoll_pwait`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn epoll_pwait(
+pub unsafe extern "C-unwind" fn epoll_pwait(
     fd: c_int,
     to: *mut epoll_event,
     n: c_int,
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn epoll_pwait(
 /// # Safety
 /// C contract of `epoll_pwait2`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn epoll_pwait2(
+pub unsafe extern "C-unwind" fn epoll_pwait2(
     fd: c_int,
     to: *mut epoll_event,
     n: c_int,
@@ -283,7 +283,7 @@ next!(next_sigsuspend: c"sigsuspend"(mask: *const sigset_t) -> c_int);
 /// # Safety
 /// C contract of `sigsuspend`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
+pub unsafe extern "C-unwind" fn sigsuspend(mask: *const sigset_t) -> c_int {
     // SAFETY: the program's set.
     unsafe { next_sigsuspend(open_mask(mask).at()) }
 }
@@ -378,7 +378,7 @@ next!(next_pselect: c"pselect"
 /// # Safety
 /// C contract of `select`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn select(
+pub unsafe extern "C-unwind" fn select(
     n: c_int,
     read: *mut fd_set,
     write: *mut fd_set,
@@ -399,7 +399,7 @@ pub unsafe extern "C" fn select(
 /// # Safety
 /// C contract of `pselect`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pselect(
+pub unsafe extern "C-unwind" fn pselect(
     n: c_int,
     read: *mut fd_set,
     write: *mut fd_set,
@@ -453,7 +453,7 @@ pub unsafe fn told(
 /// # Safety
 /// C contract of `accept`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept(fd: c_int, from: *mut sockaddr, n: *mut socklen_t) -> c_int {
+pub unsafe extern "C-unwind" fn accept(fd: c_int, from: *mut sockaddr, n: *mut socklen_t) -> c_int {
     // SAFETY: passed on.
     unsafe { told(from, n, |from, n| next_accept(fd, from, n) as ssize_t) as c_int }
 }
@@ -461,7 +461,7 @@ pub unsafe extern "C" fn accept(fd: c_int, from: *mut sockaddr, n: *mut socklen_
 /// # Safety
 /// C contract of `accept4`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept4(
+pub unsafe extern "C-unwind" fn accept4(
     fd: c_int,
     from: *mut sockaddr,
     n: *mut socklen_t,

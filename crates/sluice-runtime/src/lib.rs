@@ -74,6 +74,7 @@ mod thread;
 mod timed;
 mod told;
 mod turn;
+mod waited;
 mod watch;
 
 pub use affinity::choose as choose_cpus;

@@ -10,6 +10,8 @@
 //! out later. Only such pages are held, because others come between them: a timer's handler asks
 //! for another page each time. The model does not know, and each page leaves after all.
 
+use crate::waited::Waited;
+
 /// Last traps of a thread that are noted.
 const WINDOW: usize = 128;
 /// Traps on one page among these until the page is held. Eight pages in turn are held after half a
@@ -63,6 +65,8 @@ pub struct Progress {
     now_ns: u64,
     held: [Held; MAX_HELD],
     held_count: usize,
+    /// Pages with words at which threads wait in the kernel.
+    pub waited: Waited,
 }
 
 impl Progress {
@@ -79,6 +83,7 @@ impl Progress {
             now_ns: 0,
             held: [none; MAX_HELD],
             held_count: 0,
+            waited: Waited::new(),
         }
     }
 
@@ -104,7 +109,8 @@ impl Progress {
 
     /// Whether the eviction of a page has to wait.
     pub fn holds(&self, lpn: u64) -> bool {
-        self.held[..self.held_count].iter().any(|h| h.lpn == lpn)
+        let held = &self.held[..self.held_count];
+        held.iter().any(|h| h.lpn == lpn) || self.waited.has(lpn)
     }
 
     fn hold(&mut self, new: Held) {

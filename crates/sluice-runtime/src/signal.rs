@@ -20,10 +20,11 @@ pub fn install(engine: &'static Engine) -> bool {
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = on_bus as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    // SAFETY: the action is live. Every signal waits while a fault is served: a handler of the
-    // program that faults in turn would find the engine's lock held by its own thread.
+    // SAFETY: the action is live; a set is plain bits. Every signal waits while a fault is served:
+    // a handler of the program that faults in turn would find the engine's lock held by its own
+    // thread. `sigfillset` leaves out the signal by which the C library cancels a thread.
     unsafe {
-        libc::sigfillset(&mut action.sa_mask);
+        core::ptr::write_bytes(&mut action.sa_mask, 0xff, 1);
         real_sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) == 0
     }
 }

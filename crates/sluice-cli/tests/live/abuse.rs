@@ -280,6 +280,12 @@ fn handlers_may_fork_and_read_in_the_midst_of_an_allocation() {
     all_well(helper!("abuse_interrupted.c"), &parts);
 }
 
+/// In signal mode the first ended with `EFAULT`, and its datagram was lost.
+#[test]
+fn several_messages_are_moved_by_one_call() {
+    all_well(helper!("abuse_transfers.c"), &["messages"]);
+}
+
 #[test]
 fn memory_is_filled_with_random_bytes() {
     all_well(helper!("abuse_transfers.c"), &["random"]);
@@ -290,6 +296,28 @@ fn memory_is_filled_with_random_bytes() {
 fn what_a_call_waited_for_is_told_where_no_page_is() {
     let parts = ["descriptors", "events", "children", "connections", "times"];
     all_well(helper!("abuse_waits.c"), &parts);
+}
+
+/// The C library ends a program whose lock the kernel cannot read. LIFO takes its page away at the
+/// next miss of any thread.
+#[test]
+fn threads_may_wait_at_locks_on_the_heap() {
+    let program = helper!("abuse_locks.c").to_str().expect("plain letters");
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let run = small(trap).cache("256KiB").set("cache.policy", "lifo");
+        let out = within_limit(&mut run.set("nand.read", "5us").prepare([program]));
+        if let Some(what) = fault(&out) {
+            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// What a hook gives back at its end it gives back as the thread's stack is unwound.
+#[test]
+fn a_thread_may_be_cancelled_while_a_call_waits() {
+    all_well(helper!("abuse_cancel.c"), &["all"]);
 }
 
 /// A mask for the time of a wait held SIGBUS back, and so the handler's pages.

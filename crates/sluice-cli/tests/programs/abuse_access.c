@@ -95,6 +95,31 @@ static void datagrams(char *half, char *edge, char *far) {
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0 && close(other) == 0);
 }
 
+/* Lists of buffers, and messages, that themselves may not be accessed. */
+static void lists(char *none) {
+    void *bad[] = {none, (void *)16, (void *)-16};
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && write(ends[1], "text", 4) == 4);
+    for (size_t n = 0; n < sizeof bad / sizeof *bad; n++) {
+        struct msghdr message = {.msg_iov = bad[n], .msg_iovlen = 2};
+        errno = 0;
+        CHECK(readv(ends[0], bad[n], 2) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(writev(ends[0], bad[n], 2) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(sendmsg(ends[0], &message, 0) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(recvmsg(ends[0], &message, 0) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(sendmsg(ends[0], bad[n], 0) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(sendmmsg(ends[0], bad[n], 2, 0) == -1 && errno == EFAULT);
+        errno = 0;
+        CHECK(recvmmsg(ends[0], bad[n], 2, 0, NULL) == -1 && errno == EFAULT);
+    }
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2 && arguments[1] != NULL);
@@ -127,6 +152,7 @@ int main(int count, char **arguments) {
     CHECK(file >= 0 && pwrite(file, edge, 100, 0) == 50 && lseek(file, 0, SEEK_END) == 50);
     CHECK(pread(file, edge - 20, 100, 0) == 50);
     char *whole = protected_as(PROT_READ | PROT_WRITE);
+    lists(none);
     vectors(whole);
     datagrams(half, edge, whole);
     CHECK(mprotect(half + BYTES / 2, BYTES / 2, PROT_READ) == 0);

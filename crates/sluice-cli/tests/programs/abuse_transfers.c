@@ -129,6 +129,41 @@ static void files(void) {
     CHECK(pread(file, words, PAGES * PAGE, 0) == PAGES * PAGE && wrong(words, PAGES) == 0);
 }
 
+/* Datagrams, eight by each call, from and to memory that is not in the cache. */
+static void messages(void) {
+    enum { TOGETHER = 8, BYTES = 2 * PAGE };
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0);
+    char *from = (char *)filled(PAGES), *to = aligned_alloc(PAGE, PAGES * PAGE);
+    CHECK(to);
+    memset(to, 0, PAGES * PAGE);
+    for (size_t at = 0; at < PAGES * PAGE; at += TOGETHER * BYTES) {
+        struct iovec parts[2 * TOGETHER];
+        struct mmsghdr sent[TOGETHER] = {0}, *received = calloc(TOGETHER, PAGE);
+        for (size_t n = 0; n < TOGETHER; n++) {
+            parts[n] = (struct iovec){from + at + n * BYTES, BYTES};
+            parts[TOGETHER + n] = (struct iovec){to + at + n * BYTES, BYTES};
+            sent[n].msg_hdr.msg_iov = &parts[n];
+            received[n].msg_hdr.msg_iov = &parts[TOGETHER + n];
+            sent[n].msg_hdr.msg_iovlen = received[n].msg_hdr.msg_iovlen = 1;
+        }
+        struct timespec longest = {10, 0};
+        for (int done = 0, got = 0; got < TOGETHER;) {
+            int more = sendmmsg(ends[0], sent + done, TOGETHER - (unsigned)done, MSG_DONTWAIT);
+            done += more > 0 ? more : 0;
+            more = recvmmsg(ends[1], received + got, TOGETHER, MSG_WAITFORONE, &longest);
+            CHECK(more > 0 && got + more <= done);
+            got += more;
+        }
+        for (size_t n = 0; n < TOGETHER; n++)
+            CHECK(sent[n].msg_len == BYTES && received[n].msg_len == BYTES);
+        CHECK(longest.tv_sec < 10 && longest.tv_sec > 0);
+        free(received);
+    }
+    CHECK(recvmmsg(ends[1], NULL, 0, 0, NULL) == 0);
+    CHECK(wrong((uint64_t *)to, PAGES) == 0);
+}
+
 /* The C library ends the program when the kernel cannot write to a page. Of so many words one is
    zero by chance less often than once in 10^13 runs. */
 static void random_bytes(void) {
@@ -156,6 +191,8 @@ int main(int count, char **arguments) {
         in_one_call(1);
     else if (strcmp(arguments[1], "files") == 0)
         files();
+    else if (strcmp(arguments[1], "messages") == 0)
+        messages();
     else if (strcmp(arguments[1], "random") == 0)
         random_bytes();
     else
