@@ -68,6 +68,7 @@ mod space;
 mod spare;
 mod state;
 mod stats;
+mod stay;
 mod store;
 mod tasks;
 mod thread;

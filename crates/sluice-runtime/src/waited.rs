@@ -6,9 +6,6 @@
 //! So the page is made to stay first, and then touched. The model does not know, as with
 //! [`Progress`](crate::progress::Progress): an eviction by it is carried out later.
 
-use crate::calm;
-use crate::engine::Engine;
-
 /// Waits at once. Further ones are at the mercy of the policy.
 const MOST: usize = 1024;
 
@@ -28,7 +25,8 @@ impl Waited {
         }
     }
 
-    fn add(&mut self, lpn: u64) {
+    /// One wait more.
+    pub fn add(&mut self, lpn: u64) {
         if self.count < MOST {
             self.pages[self.count] = lpn;
             self.count += 1;
@@ -37,7 +35,7 @@ impl Waited {
 
     /// One wait less. It may not be there: one too many was not noted, and a child of a fork has
     /// none of its parent's.
-    fn remove(&mut self, lpn: u64) {
+    pub fn remove(&mut self, lpn: u64) {
         if let Some(at) = self.pages[..self.count].iter().rposition(|p| *p == lpn) {
             self.count -= 1;
             self.pages[at] = self.pages[self.count];
@@ -52,31 +50,6 @@ impl Waited {
     /// In the child of a fork: the threads that wait are its parent's.
     pub fn forget(&mut self) {
         self.count = 0;
-    }
-}
-
-impl Engine {
-    /// Has the pages with these addresses stay from their next use on, because a thread is going to
-    /// wait at words of theirs.
-    pub fn begin_wait(&self, at: &[usize]) {
-        self.with_waited(at, Waited::add);
-    }
-
-    /// Ends what [`begin_wait`](Self::begin_wait) began.
-    pub fn end_wait(&self, at: &[usize]) {
-        self.with_waited(at, Waited::remove);
-    }
-
-    fn with_waited(&self, at: &[usize], change: fn(&mut Waited, u64)) {
-        calm(|| {
-            let mut core = self.core.lock();
-            let host = &mut core.host;
-            for at in at {
-                if let Some(lpn) = host.lpn(*at) {
-                    change(&mut host.progress.waited, lpn);
-                }
-            }
-        });
     }
 }
 
