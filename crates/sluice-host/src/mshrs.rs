@@ -18,6 +18,35 @@ impl<A: Artifact> Host<'_, A> {
         self.look_up(number, miss, mshr);
     }
 
+    /// A miss that finds no MSHR of the L3 keeps its core's, and looks again by this event.
+    pub(super) fn waits_for_l3(&mut self, number: usize, miss: u32, mshr: usize) -> Event {
+        let core = &mut self.cores[number];
+        core.misses.take_mshr(mshr, Ps::MAX);
+        let (mshr, epoch) = (mshr as u16, core.epoch);
+        let core = number as u32;
+        Event::Again {
+            core,
+            miss,
+            mshr,
+            epoch,
+        }
+    }
+
+    /// A miss with an MSHR looks up the L3 again. After a squash it only gives the MSHR back.
+    pub(super) fn look_up_again(&mut self, number: usize, miss: u32, mshr: usize, epoch: u32) {
+        let squashed = self.cores[number].epoch != epoch;
+        if squashed {
+            self.cores[number].misses.take_mshr(mshr, self.now);
+        } else {
+            self.look_up(number, miss, mshr);
+        }
+        // Others of the core may not have known when an MSHR is free.
+        let misses = &self.cores[number].misses;
+        if misses.stalled_since.is_some() || squashed && misses.waits() {
+            self.retry_all(number);
+        }
+    }
+
     /// The first miss that waits takes an MSHR.
     pub(super) fn retry(&mut self, number: usize) {
         let core = &mut self.cores[number];

@@ -129,10 +129,10 @@ impl<A: Artifact> Host<'_, A> {
     }
 
     /// A miss finds no MSHR of the L3, and looks again when an answer has come.
-    pub(super) fn wait_for_answer(&mut self, number: usize, miss: u32) {
-        let epoch = self.cores[number].epoch;
+    pub(super) fn wait_for_answer(&mut self, number: usize, miss: u32, mshr: usize) {
+        let again = self.waits_for_l3(number, miss, mshr);
         if let Some(port) = &mut self.port {
-            port.full.push_back((number as u32, miss, epoch, self.now));
+            port.full.push_back((again, self.now));
         }
     }
 
@@ -238,10 +238,9 @@ impl<A: Artifact> Host<'_, A> {
     /// Misses that waited for an MSHR go on.
     fn go_on(&mut self, waiters: &[Waiter]) {
         if let Some(port) = &mut self.port {
-            for (core, miss, epoch, since) in port.full.drain(..) {
+            for (again, since) in port.full.drain(..) {
                 self.l3.stats.mshr_wait += self.now - since;
-                self.events
-                    .push(self.now, Event::Access { core, miss, epoch });
+                self.events.push(self.now, again);
             }
         }
         for waiter in waiters {

@@ -29,6 +29,13 @@ pub(super) enum Event {
     Run(u32),
     /// A miss of a core has left its L2. Means nothing after a squash.
     Access { core: u32, miss: u32, epoch: u32 },
+    /// The L3 may have an MSHR for a miss that holds one of its core.
+    Again {
+        core: u32,
+        miss: u32,
+        mshr: u16,
+        epoch: u32,
+    },
     /// The line of a core's miss has come.
     Line { core: u32, miss: u32 },
     /// A line that a program sends to memory has left a core's L2.
@@ -273,6 +280,12 @@ impl<'a, A: Artifact> Host<'a, A> {
                     self.access(core as usize, miss);
                 }
             }
+            Event::Again {
+                core,
+                miss,
+                mshr,
+                epoch,
+            } => self.look_up_again(core as usize, miss, usize::from(mshr), epoch),
             Event::Line { core, miss } => self.line_is_there(core as usize, miss),
             Event::Flush { core, sent } => self.flush(core as usize, sent),
             Event::Retry { core, epoch } => {
@@ -378,8 +391,8 @@ impl<'a, A: Artifact> Host<'a, A> {
         let at = self.now + self.l3_latency(number);
         match self.l3.find(self.now, line, at) {
             Found::Busy(until) => {
-                let (core, epoch) = (number as u32, self.cores[number].epoch);
-                self.events.push(until, Event::Access { core, miss, epoch });
+                let again = self.waits_for_l3(number, miss, mshr);
+                self.events.push(until, again);
             }
             Found::Line(_) if self.lacks_right(number, miss) => self.ask(number, miss, mshr, at),
             Found::Line(ready) => {
@@ -392,7 +405,7 @@ impl<'a, A: Artifact> Host<'a, A> {
                 }
                 self.get_line(number, miss, ready, at);
             }
-            Found::Full => self.wait_for_answer(number, miss),
+            Found::Full => self.wait_for_answer(number, miss, mshr),
             Found::Nothing => self.fetch(number, miss, mshr, at),
         }
     }

@@ -199,7 +199,7 @@ pub struct Level {
     pub write_backs: u64,
     /// Misses in a thousand instructions.
     pub mpki: Option<f64>,
-    /// Time that misses waited for an MSHR, all together, ns.
+    /// Time that misses waited for an MSHR, ns: of the L3 all together, of a core's own in turn.
     pub mshr_wait_ns: f64,
 }
 

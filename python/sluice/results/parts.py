@@ -271,7 +271,8 @@ class Level:
     mpki: float | None
     """Misses in a thousand instructions."""
     mshr_wait_ns: float
-    """Time that misses waited for an MSHR, all together, ns."""
+    """Time that misses waited for an MSHR, ns: of the L3 all together, of a core's own in
+    turn."""
     write_backs: int
     """Lines written to the level below."""
 

@@ -91,7 +91,20 @@ fn misses_of_all_cores_overlap_as_far_as_the_mshrs_of_the_l3_go() {
     for shared in [3, 8, 16, 32, 64] {
         let at_once = u64::from(shared.min(cores * own));
         let round = Ps(held.0 * u64::from(cores) / at_once);
-        per_round(&with(shared), round, (held + L3) * u64::from(cores));
+        let stats = with(shared);
+        per_round(&stats, round, (held + L3) * u64::from(cores));
+        // What the cores' own MSHRs were taken for longer than a miss takes, misses have waited;
+        // less where a core has ended early.
+        let taken = stats.time.0 * u64::from(cores * own);
+        let waited = taken.saturating_sub(held.0 * u64::from(cores) * N);
+        let found = stats.levels[2].mshr_wait.0;
+        let least = if shared < own { waited } else { 0 };
+        let slack = taken / 50;
+        assert!(
+            (least.saturating_sub(slack)..=waited + slack).contains(&found),
+            "{shared}: {found}, {waited}"
+        );
+        assert_eq!(shared < cores * own, found > 0);
     }
     // Whoever is always the last to get one has them all to itself in the end.
     let (all, one_less) = (with(32).time, with(31).time);
