@@ -48,10 +48,13 @@ fn two_q() {
     let theirs = ("cache.twoq_variant", "libcachesim");
     let artifact = ("cache.twoq_variant", "cxl-ssd-sim");
     let halves = [policy, artifact, ("cache.twoq_in", "50%")];
+    // Without room for pages that are used again it is FIFO.
+    let all_new = [policy, artifact, ("cache.twoq_in", "100%")];
     for pages in [1, 2, 99, 400] {
         follows("twoq", &[policy], pages);
         follows("twoq libcachesim", &[policy, theirs], pages);
         follows("twoq cxl-ssd-sim", &halves, pages);
+        follows("fifo", &all_new, pages);
     }
 }
 

@@ -107,6 +107,18 @@ fn links_that_are_none_are_refused() {
     assert_eq!(says(FlitMode::B68, 64, 16), mode);
 }
 
+/// The long run counts each message that was given, and the line of each that has data.
+#[test]
+fn a_cost_counts_what_was_carried() {
+    for channel in [Channel::Req, Channel::RwD, Channel::Ndr, Channel::Drs] {
+        let lines = u64::from(matches!(channel, Channel::RwD | Channel::Drs));
+        let carried = stream(FlitMode::B68, &[channel], 50);
+        assert_eq!(carried.messages, 50, "{channel}");
+        assert_eq!(carried.payload, 50 * 64 * lines, "{channel}");
+        assert_eq!(carried.bytes, carried.flits * 68, "{channel}");
+    }
+}
+
 /// A message alone: its header is in the first slot of a flit, data in the three or fourteen
 /// that follow.
 #[test]

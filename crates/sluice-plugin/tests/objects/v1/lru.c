@@ -16,6 +16,7 @@ struct links {
 };
 
 struct lru {
+  uint32_t missed;    /* the page of the last miss */
   struct links *slot; /* by slot */
   struct links *ends; /* by set: `older` is the front, `newer` the back */
 };
@@ -56,8 +57,13 @@ static void take_out(struct lru *lru, uint32_t set, uint32_t slot) {
   at(lru, set, links.older)->newer = links.newer;
 }
 
+static void miss(void *state, uint32_t set, uint32_t lpn) {
+  (void)set;
+  ((struct lru *)state)->missed = lpn;
+}
+
 static void insert(void *state, uint32_t set, uint32_t slot, uint32_t lpn) {
-  (void)lpn;
+  if (((struct lru *)state)->missed != lpn) abort(); /* the interface: its miss comes first */
   push_front(state, set, slot);
 }
 
@@ -85,6 +91,7 @@ const struct sluice_policy sluice_policy = {
     .meaning = "evicts the page whose last visible access is longest ago",
     .build = build,
     .destroy = destroy,
+    .miss = miss,
     .insert = insert,
     .hit = hit,
     .victim = victim,
