@@ -2,7 +2,8 @@
 
 use hdrhistogram::serialization::Deserializer;
 use sluice_results::{
-    CurveLoad, CurveResult, Executed, Folder, KernelProgram, Moment, Program, TraceProgram, version,
+    CurveLoad, CurveResult, Executed, Folder, KernelProgram, Moment, Program, TraceProgram,
+    image_name, image_of, version,
 };
 use sluice_stats::{Histogram, Summary};
 use sluice_units::Ps;
@@ -176,4 +177,21 @@ fn a_version_is_the_package_s() {
         parts.len() == 3 && parts.iter().all(Result::is_ok),
         "{parts:?}"
     );
+}
+
+#[test]
+fn a_file_of_statistics_says_whose_it_is() {
+    for (pid, image) in [(1, 0), (4_194_304, 12), (7, u64::MAX)] {
+        let name = image_name(pid, image);
+        assert_eq!(image_of(name.as_ref()), Some((pid, image)), "{name}");
+    }
+    for name in [
+        "proc-1.stats",
+        "proc-1-2",
+        "1-2.stats",
+        "proc-1-x.stats",
+        "proc--1-2.stats",
+    ] {
+        assert_eq!(image_of(name.as_ref()), None, "{name}");
+    }
 }
