@@ -18,18 +18,11 @@ impl<A: Artifact> Host<'_, A> {
         self.look_up(number, miss, mshr);
     }
 
-    /// A miss that finds no MSHR of the L3 keeps its core's, and looks again by this event.
-    pub(super) fn waits_for_l3(&mut self, number: usize, miss: u32, mshr: usize) -> Event {
+    /// A miss that finds no MSHR of the L3 keeps its core's. Returns the core's epoch.
+    pub(super) fn keep_mshr(&mut self, number: usize, mshr: usize) -> u32 {
         let core = &mut self.cores[number];
         core.misses.take_mshr(mshr, Ps::MAX);
-        let (mshr, epoch) = (mshr as u16, core.epoch);
-        let core = number as u32;
-        Event::Again {
-            core,
-            miss,
-            mshr,
-            epoch,
-        }
+        core.epoch
     }
 
     /// A miss with an MSHR looks up the L3 again. After a squash it only gives the MSHR back.

@@ -130,9 +130,10 @@ impl<A: Artifact> Host<'_, A> {
 
     /// A miss finds no MSHR of the L3, and looks again when an answer has come.
     pub(super) fn wait_for_answer(&mut self, number: usize, miss: u32, mshr: usize) {
-        let again = self.waits_for_l3(number, miss, mshr);
+        let (core, epoch) = (number as u32, self.keep_mshr(number, mshr));
         if let Some(port) = &mut self.port {
-            port.full.push_back((again, self.now));
+            let waiting = (core, miss, mshr as u16, epoch, self.now);
+            port.full.push_back(waiting);
         }
     }
 
@@ -238,8 +239,14 @@ impl<A: Artifact> Host<'_, A> {
     /// Misses that waited for an MSHR go on.
     fn go_on(&mut self, waiters: &[Waiter]) {
         if let Some(port) = &mut self.port {
-            for (again, since) in port.full.drain(..) {
+            for (core, miss, mshr, epoch, since) in port.full.drain(..) {
                 self.l3.stats.mshr_wait += self.now - since;
+                let again = Event::Again {
+                    core,
+                    miss,
+                    mshr,
+                    epoch,
+                };
                 self.events.push(self.now, again);
             }
         }

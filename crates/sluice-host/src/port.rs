@@ -4,7 +4,6 @@
 //! requests meet those of others, nobody knows that yet. Then a miss that leaves the L3 becomes an
 //! [`Ask`], its MSHRs are held until the answer, and the line is in the L3 from then on.
 
-use super::system::Event;
 use sluice_model::{Parts, ServedBy};
 use sluice_units::{LINE_BYTES, Ps};
 use std::collections::VecDeque;
@@ -89,8 +88,8 @@ pub(super) struct Port {
     /// Writes by tag: when, and the core that waits until its line is in memory.
     pub writes: Vec<(Ps, Option<u32>)>,
     pub free_writes: Vec<u32>,
-    /// Misses that wait for an MSHR of the L3: how they look again, and since when they wait.
-    pub full: VecDeque<(Event, Ps)>,
+    /// Misses that wait for an MSHR of the L3: core, miss, MSHR and epoch of the core, since when.
+    pub full: VecDeque<(u32, u32, u16, u32, Ps)>,
     /// Accesses that a device's cache had, and had not.
     pub looked_up: [u64; 2],
     /// Programs of the device, as its owner tells.

@@ -391,7 +391,14 @@ impl<'a, A: Artifact> Host<'a, A> {
         let at = self.now + self.l3_latency(number);
         match self.l3.find(self.now, line, at) {
             Found::Busy(until) => {
-                let again = self.waits_for_l3(number, miss, mshr);
+                let (core, epoch) = (number as u32, self.keep_mshr(number, mshr));
+                let mshr = mshr as u16;
+                let again = Event::Again {
+                    core,
+                    miss,
+                    mshr,
+                    epoch,
+                };
                 self.events.push(until, again);
             }
             Found::Line(_) if self.lacks_right(number, miss) => self.ask(number, miss, mshr, at),

@@ -26,7 +26,7 @@ impl Book {
         }
     }
 
-    /// Adds a result, or the message that stands in its place. The version of the program is no
+    /// Adds a result, or that it is refused. The version of the program is no
     /// part of a result. Results of one name that follow each other make one row.
     pub fn add(&mut self, name: impl Into<String>, result: Result<Value, Box<dyn Error>>) {
         let text = match result {
@@ -36,9 +36,10 @@ impl Book {
                 }
                 value.to_string()
             }
-            Err(error) => {
+            // The words of a refusal may change.
+            Err(_) => {
                 self.refused += 1;
-                error.to_string()
+                "refused".to_owned()
             }
         };
         self.results += 1;
