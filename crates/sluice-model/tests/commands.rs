@@ -431,12 +431,18 @@ fn a_write_goes_to_the_plane_that_the_host_names() {
     }
 
     let mut managed = device(&[&geometry[..], &[("ftl.placement", "host")]].concat());
-    let beyond = managed.block(now(0), write_to(place(2, 0)), &mut ());
-    assert_eq!(beyond, Err(Refused::NoSuchPlace(place(2, 0))));
+    let there = place(1, 1);
+    for none in [
+        place(2, 0),
+        place(0, 2),
+        PlaneAddress { chip: 1, ..there },
+        PlaneAddress { plane: 1, ..there },
+    ] {
+        let beyond = managed.block(now(0), write_to(none), &mut ());
+        assert_eq!(beyond, Err(Refused::NoSuchPlace(none)));
+    }
     assert_eq!(managed.stats().block_writes, 0);
-    managed
-        .block(now(1), write_to(place(1, 1)), &mut ())
-        .unwrap();
+    managed.block(now(1), write_to(there), &mut ()).unwrap();
     let waits: Vec<bool> = (100..104)
         .map(|lpn| read(&mut managed, now(1), lpn).done_at > now(1) + MISS)
         .collect();

@@ -152,13 +152,13 @@ fn a_text_of_requests_becomes_requests_and_the_text_again() {
         request: RequestForm::Lines,
         ..options
     };
-    let refused = converted(folder.path(), "csv.in", "sluice.trace", &lines).unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("with --request block also trim"),
-        "{refused}"
-    );
+    for op in ["trim", "t", "flush", "f"] {
+        let text = format!("time_ns,op,address,size,cpu\n0,{op},0,4096,0\n");
+        std::fs::write(at("csv.in"), text).unwrap();
+        let refused = converted(folder.path(), "csv.in", "sluice.trace", &lines).unwrap_err();
+        let says = "with --request block also trim";
+        assert!(refused.to_string().contains(says), "{refused}");
+    }
     for (to, kind) in [
         ("lackey.out", "BlockWrite"),
         ("champsim.out", "BlockWrite"),

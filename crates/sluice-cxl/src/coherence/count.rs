@@ -67,3 +67,38 @@ impl std::ops::AddAssign for CacheCount {
         self.write_backs += other.write_backs;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up_one_by_one() {
+        let counted = |by: u64| DcohCount {
+            requests: by,
+            hits: 2 * by,
+            waits_for_entry: 3 * by,
+            evictions: 4 * by,
+            eviction_snoops: 5 * by,
+            conflict_snoops: 6 * by,
+            conflicts: 7 * by,
+            write_backs: 8 * by,
+            clean_evictions: 9 * by,
+        };
+        let mut sum = counted(10);
+        sum += counted(7);
+        assert_eq!(sum, counted(17));
+        let counted = |by: u64| CacheCount {
+            hits: by,
+            misses: 2 * by,
+            upgrades: 3 * by,
+            snoops: 4 * by,
+            invalidated: 5 * by,
+            evictions: 6 * by,
+            write_backs: 7 * by,
+        };
+        let mut sum = counted(10);
+        sum += counted(7);
+        assert_eq!(sum, counted(17));
+    }
+}

@@ -167,8 +167,12 @@ fn blocks_of_snoops_are_two_or_four_aligned_lines() {
         spid: 0,
         dpid: 0,
     };
-    let says = "S2M BISnp: Address[51:6] is 0x0, which is reserved";
-    assert_eq!(refusal(Message::BiSnp(none), Layout::B256), says);
+    // A block begins where four lines do: then its two last bits name none.
+    for (addr, told) in [(0, "0x0"), (0x100, "0x100"), (0xC00, "0xc00")] {
+        let says = format!("S2M BISnp: Address[51:6] is {told}, which is reserved");
+        let none = BiSnp { addr, ..none };
+        assert_eq!(refusal(Message::BiSnp(none), Layout::B256), says);
+    }
     let old = "68-byte flits do not carry S2M BISnp";
     assert_eq!(refusal(Message::BiSnp(none), Layout::B68), old);
 }

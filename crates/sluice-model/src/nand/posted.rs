@@ -452,3 +452,34 @@ impl PostedOp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_operation_is_what_it_was() {
+        for held in [None, Some(Ppn(0)), Some(Ppn(u32::MAX - 1))] {
+            for (verb, origin) in VERBS.into_iter().flat_map(|it| ORIGINS.map(|of| (it, of))) {
+                let op = Op {
+                    verb,
+                    origin,
+                    channel: Channel(3),
+                    die: Die(5),
+                    plane: 255,
+                    offset: 65_535,
+                    time: Ps(7),
+                };
+                let ready_at = Ps(u64::MAX);
+                let packed = PostedOp { op, ready_at, held }.pack();
+                let back = PostedOp::unpack(packed, op.channel, op.die);
+                let same = (back.op.verb, back.op.origin) == (verb, origin);
+                assert!(same && back.held == held && back.ready_at == ready_at);
+                assert_eq!(
+                    (back.op.plane, back.op.offset, back.op.time),
+                    (255, 65_535, Ps(7))
+                );
+            }
+        }
+    }
+}

@@ -13,6 +13,8 @@ const SCALE: u32 = 512;
 const THREADS: u32 = 8;
 /// Entries of a kernel that does not end before.
 const ENTRIES: usize = 150_000;
+/// And of a small one.
+const WHOLE: usize = 3_000_000;
 
 #[test]
 fn kernels_give_the_instructions_they_gave() {
@@ -23,6 +25,13 @@ fn kernels_give_the_instructions_they_gave() {
             let options = options(&plain, rounds);
             book.add(format!("{}{what}", info.name), Ok(run(info, &options)));
         }
+        // Little memory, so that a round comes to its end.
+        let small = KernelOptions {
+            scale: SCALE * 64,
+            ..options(&plain, 1)
+        };
+        let whole = run_for(info, &small, WHOLE);
+        book.add(format!("{} for a whole round", info.name), Ok(whole));
         let one = KernelOptions {
             threads: 1,
             seed: 2,
@@ -51,14 +60,18 @@ fn options(given: &RawConfig, rounds: u64) -> KernelOptions {
     }
 }
 
-/// Takes a stretch of each thread in turn, until the end or for so many entries.
 fn run(info: &KernelInfo, options: &KernelOptions) -> Value {
+    run_for(info, options, ENTRIES)
+}
+
+/// Takes a stretch of each thread in turn, until the end or for so many entries.
+fn run_for(info: &KernelInfo, options: &KernelOptions, most: usize) -> Value {
     let mut kernel = (info.make)(options);
     let mut steps = vec![Step::More; options.threads as usize];
     let mut out: Vec<Instr> = Vec::new();
     let (mut entries, mut sum) = (0, 0u64);
     let mut phases = vec![kernel.phase()];
-    while entries < ENTRIES && steps.iter().any(|step| *step != Step::End) {
+    while entries < most && steps.iter().any(|step| *step != Step::End) {
         if steps.iter().all(|step| *step != Step::More) {
             let waiting = steps.iter_mut().filter(|step| **step == Step::Barrier);
             waiting.for_each(|step| *step = Step::More);
@@ -73,6 +86,7 @@ fn run(info: &KernelInfo, options: &KernelOptions) -> Value {
             }
         }
     }
+    if most == WHOLE {}
     told(&*kernel, sum, entries, &phases)
 }
 
