@@ -4,6 +4,7 @@
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::engine::Engine;
+use crate::fatal::lost_page;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
 use crate::private::keep_from_children;
 use crate::session::{OnDevice, Store};
@@ -11,7 +12,7 @@ use crate::thread::in_service;
 use crate::turn::give_way;
 use core::ops::Range;
 use sluice_abi::Counter;
-use sluice_region::{PAGE, raw_madvise};
+use sluice_region::{PAGE, Told, raw_madvise};
 
 /// Pages whose contents are dropped under one hold of the lock.
 const DROPPED_TOGETHER: usize = 256;
@@ -135,8 +136,10 @@ impl Engine {
             let state = core.host.state[lpn as usize];
             if state & OFF_DEVICE == 0 {
                 if state & (MAPPED | STASHED) == STASHED {
-                    // EEXIST cannot be: the page is not mapped. Other failures leave zeros.
-                    let _ = core.host.map(lpn, start + at * PAGE);
+                    if let Err(errno) = core.host.map(lpn, start + at * PAGE) {
+                        let why = Told::number(errno);
+                        lost_page(format_args!("a page cannot leave the device: {why}"));
+                    }
                 }
                 if let Some(file) = core.host.file() {
                     file.unmapped(lpn);

@@ -166,6 +166,11 @@ impl SharedBacking {
                 at += 1;
                 continue;
             }
+            let two_are_left = low > w.start && high < w.start + w.len;
+            if two_are_left && self.windows.len() == MAX_MAPPINGS {
+                // Nothing has gone: the range lies within this mapping alone.
+                return Err(libc::ENOMEM);
+            }
             for page in (low..high).step_by(PAGE).filter(|&p| pagemap.is_written(p)) {
                 written(w.first_lpn + ((page - w.start) / PAGE) as u64);
             }
@@ -291,6 +296,33 @@ mod tests {
         );
         assert_eq!(shared.lpn(0x11000), None);
         assert_eq!(shared.lpn(0x14000), Some(104));
+    }
+
+    #[test]
+    fn a_hole_that_leaves_too_many_mappings_is_refused_and_changes_nothing() {
+        let pagemap = Pagemap::open().expect("a descriptor");
+        let mut shared = SharedBacking::new((0, 0)).expect("a page");
+        let at = |number: usize| 0x10_0000 + number * 0x1_0000;
+        for number in 0..MAX_MAPPINGS {
+            shared.windows.push(Window {
+                start: at(number),
+                len: 3 * PAGE,
+                first_lpn: 3 * number as u64,
+            });
+        }
+        let hole = shared.cut(at(5) + PAGE, PAGE, &pagemap, |_| ());
+        assert_eq!(hole, Err(libc::ENOMEM));
+        for page in 0..3 {
+            assert_eq!(shared.lpn(at(5) + page * PAGE), Some(15 + page as u64));
+        }
+        // An end leaves one mapping, and so does a whole one none.
+        assert_eq!(shared.cut(at(5), PAGE, &pagemap, |_| ()), Ok(()));
+        assert_eq!(shared.cut(at(6), 3 * PAGE, &pagemap, |_| ()), Ok(()));
+        assert_eq!(shared.cut(at(7) + PAGE, PAGE, &pagemap, |_| ()), Ok(()));
+        assert_eq!(shared.lpn(at(5)), None);
+        assert_eq!(shared.lpn(at(5) + PAGE), Some(16));
+        assert_eq!(shared.lpn(at(7) + PAGE), None);
+        assert_eq!(shared.lpn(at(7) + 2 * PAGE), Some(23));
     }
 
     const PAGES: usize = 8;
