@@ -6,13 +6,11 @@
 //! the device does not serve stays the kernel's: it refuses what the program may not access.
 
 use crate::buffers::{are_readable, signal_engine};
-use crate::internal::Internal;
-use core::alloc::{GlobalAlloc, Layout};
+use crate::piece::Piece;
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
-use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 /// As much is moved at once. Larger than any datagram that the kernel takes by default.
@@ -29,29 +27,6 @@ pub enum Way {
     In,
     /// From the program to the kernel.
     Out,
-}
-
-/// Memory off the device, aligned as direct input and output wants it.
-struct Memory {
-    at: *mut u8,
-    layout: Layout,
-}
-
-impl Memory {
-    /// Memory for so many bytes; `None` if there is none.
-    fn new(bytes: usize) -> Option<Memory> {
-        let layout = Layout::from_size_align(bytes.max(1), PAGE).ok()?;
-        // SAFETY: the size is not zero.
-        let at = unsafe { Internal.alloc(layout) };
-        (!at.is_null()).then_some(Memory { at, layout })
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: as `new` made it.
-        unsafe { Internal.dealloc(self.at, self.layout) };
-    }
 }
 
 /// The first bytes of a buffer that the device serves, as far as one call goes.
@@ -127,7 +102,7 @@ pub fn vector(
 pub struct Side {
     theirs: *mut c_void,
     bytes: usize,
-    ours: Option<Memory>,
+    ours: Option<Piece>,
 }
 
 impl Side {
@@ -139,7 +114,7 @@ impl Side {
         };
         let ours = signal_engine()
             .filter(|engine| bytes > 0 && is_served(engine))
-            .and_then(|_| Memory::new(bytes));
+            .and_then(|_| Piece::new(bytes));
         if let Some(memory) = &ours {
             // A call that fills it may read it, too: the length of what there is room for.
             // SAFETY: the program named this memory, which the device serves; ours is as long.
@@ -289,7 +264,7 @@ impl Pieces {
 struct Cut<'a> {
     parts: &'a [iovec],
     from: usize,
-    memory: &'a Memory,
+    memory: &'a Piece,
     pieces: Pieces,
     bytes: usize,
 }
@@ -303,7 +278,7 @@ impl<'a> Cut<'a> {
         (parts, mut first): (&'a [iovec], Option<Range<usize>>),
         from: usize,
         way: Way,
-        memory: &'a Memory,
+        memory: &'a Piece,
     ) -> Cut<'a> {
         let mut cut = Cut {
             parts,
@@ -321,7 +296,7 @@ impl<'a> Cut<'a> {
                     let end = end.min(at.saturating_add(MOST));
                     end..end
                 });
-                let ours = served.len().min(memory.layout.size() - used);
+                let ours = served.len().min(memory.bytes - used);
                 let is_all = cut.add(at as *mut u8, served.start - at)
                     && cut.add(memory.at.wrapping_add(used), ours)
                     && ours == served.len();
@@ -344,7 +319,7 @@ impl<'a> Cut<'a> {
     /// Copies, of the first bytes, those that go by way of our memory.
     fn copy(&self, bytes: usize, way: Way) {
         let start = self.memory.at as usize;
-        let memory = start..start + self.memory.layout.size();
+        let memory = start..start + self.memory.bytes;
         let mut pieces = self.pieces.all().iter();
         let (mut ours, mut left) = (null_mut(), 0);
         for (mut theirs, mut bytes) in in_parts(self.parts, self.from, bytes) {
@@ -397,7 +372,7 @@ fn moved(
     if total > isize::MAX as usize {
         return plain();
     }
-    let Some(memory) = Memory::new(total.min(MOST)) else {
+    let Some(memory) = Piece::new(total.min(MOST)) else {
         crate::buffers::set_errno(libc::ENOMEM);
         return -1;
     };
@@ -429,6 +404,7 @@ fn moved(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_region::PAGE;
 
     /// As the kernel wants them: in a row, joined where one follows another, and not too many.
     #[test]

@@ -39,6 +39,7 @@ mod own_threads;
 mod own_uffd;
 mod parts;
 mod persist;
+mod piece;
 mod process_advice;
 mod profile;
 mod shared;

@@ -11,7 +11,7 @@ use core::ptr::read_volatile;
 use libc::{c_int, c_void, clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t};
 use libc::{pthread_rwlock_t, sem_t, timespec};
 use sluice_region::{PAGE, errno};
-use sluice_runtime::Engine;
+use sluice_runtime::{Engine, may_stay};
 
 /// Pages of a condition and of its mutex, each of which may lie across two.
 const MOST: usize = 4;
@@ -72,10 +72,11 @@ fn value<T>(of: *const T) -> (*const c_void, usize) {
     (of.cast(), size_of::<T>())
 }
 
-/// Whether a wait at a value needs its pages to stay.
-fn is_placed<T>(of: *const T) -> bool {
+/// Whether a wait at a value may need its pages to stay.
+#[inline]
+fn may_need<T>(of: *const T) -> bool {
     let at = of as usize;
-    signal_engine().is_some_and(|e| e.is_placed(at) || e.is_placed(at + size_of::<T>() - 1))
+    may_stay(at) || may_stay(at.wrapping_add(size_of::<T>() - 1))
 }
 
 unsafe extern "C-unwind" {
@@ -101,7 +102,7 @@ macro_rules! locks {
             next!(attempt: $attempt($lock: $type) -> c_int);
             // SAFETY: passed on; null or the program's time.
             unsafe {
-                if !is_placed($lock) {
+                if !may_need($lock) {
                     return $next($lock $(, $clock)? $(, $time)?);
                 }
                 if let Some(result) = $try(|| attempt($lock)) {
@@ -174,7 +175,8 @@ macro_rules! waits {
         ) -> c_int {
             // SAFETY: passed on; null or the program's time.
             unsafe {
-                let _stay = Stay::of([$(value($at.cast_const())),+]);
+                let stays = $(may_need($at) ||)+ false;
+                let _stay = stays.then(|| Stay::of([$(value($at.cast_const())),+])).flatten();
                 $(let mut $time = Held::of($time);)?
                 $next($($at),+ $(, $clock)? $(, $time.at())?)
             }

@@ -124,6 +124,7 @@ impl Engine {
             OnDevice::Heap => {
                 let heap = heap::open(&session, &uffd, pages as usize)?;
                 arena = (heap.arena().addr(), heap.arena().len());
+                Engine::reach(session.trap, arena.0, arena.1);
                 Backing::Private(heap)
             }
             OnDevice::Dax(path) => {

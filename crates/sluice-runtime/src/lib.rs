@@ -100,5 +100,6 @@ pub use sources::FileKind;
 pub use space::Space;
 pub use spare::Spare;
 pub use state::{Plan, Wait};
+pub use stay::may_stay;
 pub use thread::{prepare as prepare_threads, running as running_threads};
 pub use told::Hint;

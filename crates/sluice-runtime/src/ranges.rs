@@ -135,11 +135,11 @@ impl Engine {
             let lpn = first + at as u64;
             let state = core.host.state[lpn as usize];
             if state & OFF_DEVICE == 0 {
-                if state & (MAPPED | STASHED) == STASHED {
-                    if let Err(errno) = core.host.map(lpn, start + at * PAGE) {
-                        let why = Told::number(errno);
-                        lost_page(format_args!("a page cannot leave the device: {why}"));
-                    }
+                if state & (MAPPED | STASHED) == STASHED
+                    && let Err(errno) = core.host.map(lpn, start + at * PAGE)
+                {
+                    let why = Told::number(errno);
+                    lost_page(format_args!("a page cannot leave the device: {why}"));
                 }
                 if let Some(file) = core.host.file() {
                     file.unmapped(lpn);
@@ -318,6 +318,7 @@ impl Engine {
         if first + (len / PAGE) as u64 > core.host.state.len() as u64 {
             return Err(libc::ENOSPC);
         }
+        Engine::reach(self.session.trap, start, len);
         match &mut core.host.backing {
             Backing::Shared(b) => b.add(&core.host.uffd, start, len, first),
             Backing::Private(_) => Ok(()),
