@@ -12,7 +12,8 @@ import pytest
 from experiments import Lab
 
 import sluice
-from sluice.sweep import design, main
+from sluice.errors import ExperimentError
+from sluice.sweep import design, file, main
 
 ROOT = Path(__file__).parents[2]
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
@@ -154,3 +155,20 @@ def test_what_is_no_table_of_runs_is_refused(tmp_path: Path) -> None:
                        (tmp_path / "none", "No such file")]:
         with pytest.raises(sluice.TableError, match=said):
             sluice.read_runs(path)
+
+
+@pytest.mark.parametrize("text", [
+    'command = "run -- true"\n[grid]\nhost.on_long_delay = ["spin", "switch"]\n',
+    '[[points]]\nhost.on_long_delay = "spin"\n',
+    '[sample]\nmethod = "random"\ncount = 2\nseed = 1\n[sample.over]\n'
+    'host.on_long_delay = ["spin", "switch"]\n',
+])
+def test_a_file_may_give_settings_of_live_runs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    read = file.read(path, ["run", "--", "true"])
+    keys = [*read.grid, *(key for one in read.points for key in one.values[0])]
+    assert keys == ["host.on_long_delay"]
+    path.write_text(text.replace("run -- true", "sim"))
+    with pytest.raises(ExperimentError, match="no such parameter"):
+        file.read(path, ["sim"])

@@ -36,7 +36,7 @@ def _sweep(options: argparse.Namespace) -> bool:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     values = None
     if options.file:
-        file.read(options.file)
+        file.read(options.file, command)
         values = section.read(options.file).values()
     wanted = shards.Wanted(tuple(options.over), tuple(options.measure), tuple(command),
                            options.mean, values, pareto.asked(options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from sluice.sweep import design
 
 POINTS_MAX = 1_000_000
 """Points of a sample, at most."""
+SIMULATED = ("sim", "fabric", "files")
+"""Commands whose parameters are all known here; others have some of a live run, too."""
 
 
 @dataclass(frozen=True)
@@ -40,39 +42,42 @@ class File:
     mean: str | None
 
 
-def read(path: Path) -> File:
-    """Raises ``ExperimentError`` that names the key."""
-    return of(section.read(path))
+def read(path: Path, behind: Sequence[str] = ()) -> File:
+    """The file, for the command ``behind`` it, if it has none of its own. Raises
+    ``ExperimentError`` that names the key."""
+    return of(section.read(path), behind)
 
 
-def of(table: Section) -> File:
+def of(table: Section, behind: Sequence[str] = ()) -> File:
     """The file of these values."""
     command: Any = table.raw("command", [])
     if isinstance(command, str):
         command = shlex.split(command)
     elif command:
         command = table.texts("command")
-    points = [*_listed(table), *_drawn(table)]
-    found = File(tuple(command), _grid(table), tuple(points), tuple(table.texts("measures", [])),
+    of_command = (*command, *behind)[:1]
+    points = [*_listed(table, of_command), *_drawn(table, of_command)]
+    measures = tuple(table.texts("measures", []))
+    found = File(tuple(command), _grid(table, of_command), tuple(points), measures,
                  table.text("mean", "") or None)
     table.done()
     return found
 
 
-def _grid(table: Section) -> dict[str, tuple[str, ...]]:
+def _grid(table: Section, command: Sequence[str]) -> dict[str, tuple[str, ...]]:
     grid, axes = table.table("grid"), {}
     for key, value in _leaves(grid):
-        _check(grid, key)
+        _check(grid, key, command)
         axes[key] = _texts(grid, key, value if isinstance(value, list) else [value])
     return axes
 
 
-def _listed(table: Section) -> Iterator[Points]:
+def _listed(table: Section, command: Sequence[str]) -> Iterator[Points]:
     points: list[dict[str, str]] = []
     for one in table.tables("points"):
         point = {}
         for key, value in _leaves(one):
-            _check(one, key)
+            _check(one, key, command)
             [point[key]] = _texts(one, key, [value])
         odd = sorted(point.keys() ^ points[0].keys()) if points else []
         if odd:
@@ -82,7 +87,7 @@ def _listed(table: Section) -> Iterator[Points]:
         yield Points("point", tuple(points))
 
 
-def _drawn(table: Section) -> Iterator[Points]:
+def _drawn(table: Section, command: Sequence[str]) -> Iterator[Points]:
     if not table.has("sample"):
         return
     sample = table.table("sample")
@@ -90,7 +95,10 @@ def _drawn(table: Section) -> Iterator[Points]:
     count = _whole(sample, "count", 1, POINTS_MAX)
     seed = _whole(sample, "seed", 0, 2**63)
     below = sample.table("over")
-    over = {key: _how(below, key, value) for key, value in _leaves(below)}
+    leaves = dict(_leaves(below))
+    for key in leaves:
+        _check(below, key, command)
+    over = {key: _how(below, key, value) for key, value in leaves.items()}
     if not over:
         raise sample.error("over", "names no parameter, such as \"cache.capacity\" ="
                                    " { from = \"16MiB\", to = \"256MiB\", scale = \"log\" }")
@@ -105,7 +113,6 @@ def _texts(table: Section, key: str, values: list[Any]) -> tuple[str, ...]:
 
 
 def _how(table: Section, key: str, value: Any) -> design.Range | design.Choice:
-    _check(table, key)
     if isinstance(value, list):
         return design.Choice(_texts(table, key, value))
     if not isinstance(value, dict):
@@ -145,11 +152,13 @@ def _text(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _check(table: Section, key: str) -> None:
+def _check(table: Section, key: str, command: Sequence[str]) -> None:
     """Raises ``ExperimentError`` for a setting that no device, host or fabric has. What has no dot
-    is an option, or stands in the command."""
+    is an option, or stands in the command; a live run says itself what it has not."""
     if not re.fullmatch(r"[a-z][a-z0-9_.-]*", key):
         raise table.error(key, "is no name of a parameter or an option")
+    if command and command[0] not in SIMULATED:
+        return
     known = [str(one["key"]) for params in (sluice.params, sluice.host_params, sluice.fabric_params)
              for one in params()]
     # The device of a fabric's group has the group's name before its settings.

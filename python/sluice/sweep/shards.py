@@ -44,7 +44,7 @@ class Wanted:
     def plan(self) -> Plan:
         """The plan. Raises ``ExperimentError`` that names what is wrong."""
         read = NOTHING if self.file is None else file.of(
-            Section(Path("--file"), "", self.file))
+            Section(Path("--file"), "", self.file), self.command)
         return plan(self.over, self.measures, self.command, self.mean, read)
 
 
