@@ -3,7 +3,7 @@
 mod kills;
 
 use crate::build::{self, helper};
-use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
+use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish, stop};
 use sluice_control::home::{Home, session_name, sessions};
 use sluice_region::own_user;
 use std::ffi::{CString, OsStr};
@@ -284,10 +284,9 @@ fn a_library_that_does_not_start_ends_the_run() {
 fn a_stopped_program_is_told_of() {
     let (running, session) = sleeping(|_| {});
     let pid: i32 = first_process(&session).parse().expect("a number");
-    // SAFETY: our own grandchild, no pointers.
-    unsafe { libc::kill(pid, libc::SIGSTOP) };
+    stop(pid);
     let out = finish(Sluice::command().args(["ctl", &pid.to_string(), "evict", "all"]));
-    // SAFETY: as above.
+    // SAFETY: our own grandchild, no pointers.
     unsafe { libc::kill(pid, libc::SIGCONT) };
     end(running);
     assert_eq!(out.status.code(), Some(2), "{out:#?}");

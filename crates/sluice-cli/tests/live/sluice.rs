@@ -255,3 +255,23 @@ fn reader(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     });
     receiver
 }
+
+/// Stops a process, and waits until all its threads are stopped: until then one of them may go on.
+pub fn stop(pid: i32) {
+    // SAFETY: a process that a test started, no pointers.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+    let end = Instant::now() + Duration::from_secs(60);
+    let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+        let path = task.expect("a thread").path().join("stat");
+        // One that has ended meanwhile does nothing either.
+        std::fs::read_to_string(path).map_or(true, |stat| {
+            let (_, state) = stat.rsplit_once(')').expect("a name");
+            state.trim_start().starts_with('T')
+        })
+    };
+    let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
+    while !tasks().all(is_stopped) {
+        assert!(Instant::now() < end, "process {pid} does not stop");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

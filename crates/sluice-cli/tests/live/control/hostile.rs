@@ -2,6 +2,7 @@
 //! not there.
 
 use super::rig::{PAGES, Rig, cached};
+use crate::sluice::stop;
 use sluice_abi::{Completion, Request, Status, Text};
 use sluice_control::Connection;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -127,8 +128,7 @@ fn policies_come_and_go_without_end() {
 #[test]
 fn a_stopped_process_is_not_waited_for_without_end() {
     let rig = Rig::start("event", &[]);
-    // SAFETY: the program of our own child.
-    unsafe { libc::kill(rig.pid as i32, libc::SIGSTOP) };
+    stop(rig.pid as i32);
     let began = Instant::now();
     let out = rig.ctl_outcome(&["stats"]);
     assert_eq!(out.status.code(), Some(2), "{out:#?}");
@@ -138,7 +138,7 @@ fn a_stopped_process_is_not_waited_for_without_end() {
         "{:?}",
         began.elapsed()
     );
-    // SAFETY: as above.
+    // SAFETY: the program of our own child.
     unsafe { libc::kill(rig.pid as i32, libc::SIGCONT) };
     rig.quit();
 }
