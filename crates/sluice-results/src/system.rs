@@ -199,7 +199,8 @@ pub struct Level {
     pub write_backs: u64,
     /// Misses in a thousand instructions.
     pub mpki: Option<f64>,
-    /// Time that misses waited for an MSHR, ns: of the L3 all together, of a core's own in turn.
+    /// Time that misses waited for an MSHR, ns. At the L3 the waits of all misses add up, at an L1
+    /// those of the first in its queue.
     pub mshr_wait_ns: f64,
 }
 

@@ -188,7 +188,7 @@ pub fn work(count: u16) -> Instr {
 ///
 /// # Panics
 /// As [`simulate`].
-pub fn run(host: &HostConfig, device: Device, mut program: Loop) -> HostStats {
+pub fn run(host: &HostConfig, device: Device, mut program: impl Program) -> HostStats {
     let length = RunLength {
         warmup: 0,
         measured: u64::MAX,

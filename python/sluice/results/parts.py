@@ -271,8 +271,8 @@ class Level:
     mpki: float | None
     """Misses in a thousand instructions."""
     mshr_wait_ns: float
-    """Time that misses waited for an MSHR, ns: of the L3 all together, of a core's own in
-    turn."""
+    """Time that misses waited for an MSHR, ns. At the L3 the waits of all misses add up, at an L1
+    those of the first in its queue."""
     write_backs: int
     """Lines written to the level below."""
 

@@ -301,14 +301,19 @@ fn what_a_call_waited_for_is_told_where_no_page_is() {
 /// The C library ends a program whose lock the kernel cannot read. LIFO takes its page away at the
 /// next miss of any thread.
 #[test]
-fn threads_may_wait_at_locks_on_the_heap() {
+fn threads_may_wait_at_locks_on_the_device() {
     let program = helper!("abuse_locks.c").to_str().expect("plain letters");
-    let mut wrong = String::new();
-    for trap in TRAPS {
-        let run = small(trap).cache("256KiB").set("cache.policy", "lifo");
-        let out = within_limit(&mut run.set("nand.read", "5us").prepare([program]));
-        if let Some(what) = fault(&out) {
-            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("a file in memory");
+    file.as_file().set_len(16 << 20).expect("room");
+    let path = file.path().to_str().expect("plain letters");
+    let (dax, mut wrong) = (format!("dax:{path}"), String::new());
+    for (place, words) in [("heap", &[program][..]), (&dax, &[program, path])] {
+        for trap in TRAPS {
+            let run = small(trap).cache("256KiB").set("cache.policy", "lifo");
+            let run = run.set("nand.read", "5us").args(["--place", place]);
+            if let Some(what) = fault(&within_limit(&mut run.prepare(words))) {
+                writeln!(wrong, "{trap} {place}: {what}").expect("a string grows");
+            }
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

@@ -1,9 +1,11 @@
 /* Locks, conditions, semaphores and barriers at which threads wait, on pages that leave. */
 #include "abuse.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 #define THREADS 5
@@ -90,12 +92,26 @@ static void *work(void *argument) {
     return NULL;
 }
 
-int main(void) {
-    limit(25);
-    others = filled(PAGES);
-    locks = aligned_alloc(PAGE, sizeof *locks);
-    CHECK(locks);
+/* The pages of others, and behind them the locks: on the heap, or in the file of that name. */
+static void find_room(const char *path) {
+    size_t bytes = PAGES * (size_t)PAGE + sizeof *locks;
+    if (path) {
+        int fd = open(path, O_RDWR);
+        CHECK(fd >= 0);
+        others = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        CHECK(others != MAP_FAILED && close(fd) == 0);
+    } else {
+        others = aligned_alloc(PAGE, bytes);
+        CHECK(others);
+    }
+    fill(others, PAGES * PER_PAGE, 1);
+    locks = (struct locks *)(others + PAGES * PER_PAGE);
     memset(locks, 0, sizeof *locks);
+}
+
+int main(int count, char **words) {
+    limit(25);
+    find_room(count > 1 ? words[1] : NULL);
     pthread_mutexattr_t kind;
     CHECK(pthread_mutexattr_init(&kind) == 0);
     CHECK(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK) == 0);

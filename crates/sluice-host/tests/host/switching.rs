@@ -51,6 +51,58 @@ fn threads_take_turns_while_pages_come() {
     assert_eq!(many.switches, many.memory.long_delays + at_ends);
 }
 
+/// New pages for every thread; then the first reads other lines of its own, which the device has by
+/// now.
+struct ThenHits {
+    first: Loop,
+    hits: u64,
+}
+
+impl Program for ThenHits {
+    fn footprint(&self) -> Bytes {
+        self.first.footprint()
+    }
+
+    fn threads(&self) -> u32 {
+        self.first.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let step = self.first.fill(thread, out);
+        if step != Step::End || thread > 0 || self.hits == 0 {
+            return step;
+        }
+        self.hits -= 1;
+        let (page, line) = (
+            self.hits % self.first.rounds,
+            1 + self.hits / self.first.rounds,
+        );
+        out.push(load(page * 4096 + line * 64, 10, 0));
+        Step::More
+    }
+}
+
+/// Loads of both cores wait for the MSHRs of the L3 when switches give them up. Their cores' own
+/// are free again: the last thread has as many misses under way as one that was always alone.
+#[test]
+fn loads_that_are_given_up_at_the_l3_give_their_mshrs_back() {
+    let (new, hits) = (50, 1_000);
+    let each = |cores, hits| {
+        let mut host = switching(2 * cores);
+        host.cpu.cores = cores;
+        (host.cpu.l1.mshrs, host.cpu.l3.mshrs) = (8, 4);
+        let first = Loop::new(host.threads, vec![load(0, 10, 0)], 4096, new);
+        run(&host, flash("2us"), ThenHits { first, hits })
+    };
+    let for_hits = |cores| {
+        let (once, twice) = (each(cores, hits), each(cores, 2 * hits));
+        assert!(once.memory.long_delays > new && once.levels[2].mshr_wait > Ps::ZERO);
+        (twice.time - once.time).0 as f64
+    };
+    let (alone, beside) = (for_hits(1), for_hits(2));
+    assert!((beside / alone - 1.0).abs() < 0.05, "{beside}, {alone}");
+}
+
 #[test]
 fn a_threshold_above_the_wait_switches_never() {
     let stats = run(&switching(8), flash("100us"), pages(8, 50));

@@ -183,7 +183,7 @@ sluice_params::params! {
         dram_order: DramOrder {
             key: "endpoint.dram_order",
             default: "arrival",
-            meaning: "which of those that wait for a bank it serves next",
+            meaning: "which of the accesses that wait is served next",
             source: "assumed: not stated; DRAMsim3, which ESF's code calls, has fr-fcfs",
         }
         dram_queue: u32 {
