@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sluice.report import svg, units
-from sluice.reproduce import draw
+from sluice.reproduce import draw, quantity
 
 
 def test_a_stack_that_ends_with_nothing_has_room_above() -> None:
@@ -41,6 +41,44 @@ def test_bars_are_as_long_as_they_are_high(
     assert bottom is None or axes.get_ylim()[0] == bottom
 
 
+def test_what_was_published_is_within_the_picture() -> None:
+    """The axis ended above the bars, and lines across them that lay higher were cut off."""
+    axes = Figure().subplots()
+    draw.log_scale(axes, "y")
+    axes.bar([0, 1], [600.0, 600.0])
+    axes.hlines([770.0, 920.0], [-0.4, 0.6], [0.4, 1.4])
+    draw._feet([axes])
+    assert axes.get_yscale() == "linear" and axes.get_ylim()[1] > 920
+    axes.hlines([57_000.0], [0.6], [1.4])
+    draw.log_scale(axes, "y")
+    draw._feet([axes])
+    assert axes.get_yscale() == "log"
+
+
+@pytest.mark.parametrize(("names", "read"), [
+    ("abc", ["abc"]), ("abcdef", ["abc", "def"]), ("abcdefgh", ["abcd", "efgh"]),
+    ("abcdefghijk", ["abcd", "efgh", "ijk"])])
+def test_a_legend_is_read_along_its_rows(names: str, read: list[str]) -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    lines = [axes.plot([], [])[0] for _ in names]
+    legend = figure.legend(lines, draw._by_rows(names), ncols=draw._columns(len(names)))
+    figure.draw_without_rendering()
+    boxes = [(text.get_window_extent(), text.get_text()) for text in legend.get_texts()]
+    lines_of: dict[int, str] = {}
+    for _, text in sorted((box.x0, text) for box, text in boxes):
+        row = next(round(box.y0) for box, name in boxes if name == text)
+        lines_of[row] = lines_of.get(row, "") + text
+    assert [lines_of[row] for row in sorted(lines_of, reverse=True)] == read
+
+
+@pytest.mark.parametrize(("panels", "shape"), [
+    (1, (1, 1)), (4, (1, 4)), (5, (2, 3)), (7, (2, 4)), (9, (3, 3))])
+def test_rows_of_panels_are_alike(panels: int, shape: tuple[int, int]) -> None:
+    """Of five panels the fifth stood alone below the others."""
+    assert draw._rows_and_columns(panels) == shape
+
+
 @pytest.mark.parametrize(("count", "told"), [(1, 1), (50, 50), (51, 26), (2000, 50)])
 def test_very_many_places_have_some_of_their_words(count: int, told: int) -> None:
     axes = Figure().subplots()
@@ -50,6 +88,19 @@ def test_very_many_places_have_some_of_their_words(count: int, told: int) -> Non
              in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)}
     assert len(shown) == told
     assert all(words[place] == word for place, word in shown.items())
+
+
+@pytest.mark.parametrize(("values", "unit", "words"), [
+    ([5710.2, 6100.0], "ns", "5,710 → 6,100 ns"), ([0.6, 0.5991], "fraction", "60 → 59.9 %"),
+    ([1.0, 0.585], "", "1 → 0.585"), ([1e7], "", "10,000,000")])
+def test_a_row_of_numbers_has_no_exponent(values: list[float], unit: str, words: str) -> None:
+    assert quantity.row(values, unit) == words
+
+
+@pytest.mark.parametrize(("ours", "word"), [
+    (2.0, "+100.0 %"), (0.5, "-50.0 %"), (9.9, "+890.0 %"), (251.0, "× 251"), (1e6, "× 1,000,000")])
+def test_a_distance_of_many_times_is_a_factor(ours: float, word: str) -> None:
+    assert quantity.change(ours, 1.0) == word
 
 
 @pytest.mark.parametrize(("value", "most", "word"), [

@@ -12,7 +12,7 @@ from experiments import EXPERIMENT, Lab
 
 WIDTHS = {"wide": 1280, "tablet": 820, "phone": 390}
 LEGIBLE = 11.0
-# A figure with panels, and one whose axis goes up to millions.
+# A figure with panels, one whose axis goes up to millions, and one with groups of stacks.
 MORE = """
 [[figures]]
 kind = "bars"
@@ -30,6 +30,20 @@ series = "system"
 y_label = "time, s"
 log_y = true
 ours = "time * 1000000"
+
+[[figures]]
+kind = "stacked"
+title = "Parts of the time"
+x = "load"
+series = "system"
+x_label = "load of a thread"
+y_label = "time, s"
+[[figures.parts]]
+title = "all"
+ours = "time"
+[[figures.parts]]
+title = "as much again"
+ours = "time"
 """
 WORDS = """[...document.querySelectorAll('svg text')].filter(e => e.textContent.trim()).map(e => {
   const s = e.closest('svg'), b = e.getBoundingClientRect(), o = s.getBoundingClientRect();
@@ -58,7 +72,7 @@ def test_words_of_pictures_are_legible_whole_and_apart(
     assert browser.messages == []
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     words: list[dict[str, Any]] = browser.evaluate(WORDS)
-    assert len({word["figure"] for word in words}) == 3
+    assert len({word["figure"] for word in words}) == 4
     for index, word in enumerate(words):
         left, top, right, bottom = word["box"]
         outer = word["outer"]
@@ -90,3 +104,11 @@ def test_a_panel_says_what_its_label_is_of(browser: Browser, page: Path) -> None
     browser.open(page, WIDTHS["wide"], 900)
     words = [word["text"] for word in browser.evaluate(WORDS)]
     assert "system: slow" in words and "system: Fast" in words
+
+
+def test_what_groups_are_of_stands_below_them(browser: Browser, page: Path) -> None:
+    """It stood between the words of the bars and those of their groups, or on one of these."""
+    browser.open(page, WIDTHS["wide"], 900)
+    boxes = {word["text"]: word["box"] for word in browser.evaluate(WORDS)
+             if word["figure"] == "Parts of the time"}
+    assert boxes["slow"][3] < boxes["2us"][1] and boxes["2us"][3] < boxes["load of a thread"][1] + 2

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
@@ -35,13 +36,17 @@ _TITLE = 34
 # To what a picture grows in a wide window.
 _LARGEST = 1.2
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
+# Words below bars: their size in points, and of that the width of a letter.
+_UPRIGHT = 11
+_LETTER = 0.64
+# What a legend calls the paper's numbers; it stands last.
+PUBLISHED = "published"
 
 
 def draw(one: Evaluated, figure: Figure, slug: str) -> str:
     """One ``<svg>`` element: ours in colour, published beside it or on it."""
     panels = _panels(one, figure)
-    rows = math.ceil(len(panels) / _PANELS_A_ROW)
-    columns = min(len(panels), _PANELS_A_ROW)
+    rows, columns = _rows_and_columns(len(panels))
     size = (860, 400) if len(panels) == 1 else (max(860, 270 * columns), 60 + 270 * rows)
 
     def paint(canvas: Canvas) -> None:
@@ -59,7 +64,9 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             _scales(axes, figure)
             entries |= _PAINTERS[figure.kind](axes, one, figure, panel)
             axes.set_title(names[index], fontsize=12)
-            axes.set_xlabel(figure.x_label or _title(one, figure.x))
+            # Groups stand below their bars, and what they are below them.
+            for below in axes.child_axes or [axes]:
+                below.set_xlabel(figure.x_label or _title(one, figure.x))
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
         if figure.kind == "lines" and not figure.log_y:
             # Panels share the axis: only with all of them drawn are its ends known.
@@ -67,15 +74,36 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
         if figure.kind == "bars" and figure.log_y:
             _feet([*grid.flat])
         if len(entries) > 1:
+            names = _by_rows([*(name for name in entries if name != PUBLISHED),
+                              *(name for name in entries if name == PUBLISHED)])
             # On the left: on a phone the right of a picture is not in view.
-            canvas.legend(entries.values(), entries.keys(), loc="outside upper left",
+            canvas.legend([entries[name] for name in names], names, loc="outside upper left",
                           ncols=_columns(len(entries)), frameon=False, fontsize=11,
-                          handlelength=1.6, columnspacing=1.2)
+                          handlelength=1.6, columnspacing=1.2, alignment="left",
+                          title=_legend_title(one, figure, names), title_fontsize=11)
 
     drawn = svg.element(f"{slug}-plot", figure.title, size, paint)
     # Smaller its words would not be legible, and larger it would not fit a window.
     bounds = f"min-width:{size[0]}px;max-width:{round(size[0] * _LARGEST)}px"
     return drawn.replace("<svg ", f'<svg style="{bounds}" ', 1)
+
+
+def _rows_and_columns(panels: int) -> tuple[int, int]:
+    """Rows as long as each other: five panels are three and two, and not four and one."""
+    rows = math.ceil(panels / _PANELS_A_ROW)
+    return rows, math.ceil(panels / rows)
+
+
+def _by_rows(names: Sequence[str]) -> list[str]:
+    """Names in the order that reads along the rows of a legend, which is filled by columns."""
+    columns = _columns(len(names))
+    return [name for column in range(columns) for name in names[column::columns]]
+
+
+def _legend_title(one: Evaluated, figure: Figure, names: Sequence[str]) -> str | None:
+    """What the numbers of a legend are of; words speak for themselves."""
+    are_numbers = all(not math.isnan(number_of(name)) for name in names if name != PUBLISHED)
+    return _title(one, figure.series) or None if are_numbers else None
 
 
 def _title(one: Evaluated, axis: str) -> str:
@@ -105,7 +133,12 @@ def _feet(panels: Sequence[Axes]) -> None:
     """Bars stand on nothing where that shows all of them. On a logarithmic axis, which has no
     nothing, the shortest has a foot: without one its neighbours seemed many times as high."""
     heights = [bar.get_height() for axes in panels for bar in axes.patches
-               if isinstance(bar, Rectangle) and bar.get_height() > 0]
+               if isinstance(bar, Rectangle)]
+    # What was published, and how far off ours may be, is seen too.
+    heights += [y for axes in panels for lines in axes.collections
+                if isinstance(lines, LineCollection)
+                for line in lines.get_segments() for _, y in line]
+    heights = [height for height in heights if height > 0]
     if not heights:
         return
     least, most = min(heights), max(heights)
@@ -206,7 +239,7 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
             marked = True
             axes.hlines(told, left - width * 0.5, left + width * 0.5, color=svg.INK, linewidth=2.2)
     if marked:
-        entries["published"] = axes.plot([], [], color=svg.INK, linewidth=2.2)[0]
+        entries[PUBLISHED] = axes.plot([], [], color=svg.INK, linewidth=2.2)[0]
     if len(series) == 1 and not marked:
         entries = {}
     words = _words(one, figure, labels)
@@ -281,7 +314,7 @@ def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) 
                 if not published:
                     entries[part.title] = bars
     if has_published:
-        entries["published"] = Patch(facecolor="none", edgecolor=svg.INK, hatch="//////")
+        entries[PUBLISHED] = Patch(facecolor="none", edgecolor=svg.INK, hatch="//////")
     words = _words(one, figure, labels)
     _groups(axes, ticks, words)
     return entries
@@ -299,11 +332,11 @@ def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) ->
         _places(axes, np.arange(len(words)), words)
         return
     axes.set_xticks([place for place, _ in ticks], [word for _, word in ticks], rotation=90,
-                    fontsize=11)
+                    fontsize=_UPRIGHT)
     axes.tick_params(axis="x", length=0)
-    below = axes.secondary_xaxis(location=-0.26)
+    below = axes.secondary_xaxis(location=0)
     below.set_xticks(range(len(words)), words)
-    below.tick_params(length=0)
+    below.tick_params(length=0, pad=12 + _LETTER * _UPRIGHT * max(len(word) for _, word in ticks))
     below.spines["bottom"].set_visible(False)
 
 
@@ -331,9 +364,11 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
             _errors(axes, places, values, _line(errors, figure.x, labels, at))
         told = _line(published, figure.x, labels, at)
         if not np.isnan(told).all():
-            entries["published"] = axes.plot(places, told, color=svg.INK, marker="_",
-                                             markersize=14, markeredgewidth=2.2,
-                                             linestyle="none")[0]
+            marks: dict[str, Any] = {"marker": "_", "markersize": 14, "markeredgewidth": 2.2,
+                                     "linestyle": "none"}
+            # Each in the colour of its line, or nobody could say whose it is.
+            axes.plot(places, told, color=svg.colour(index), **marks)
+            entries[PUBLISHED] = axes.plot([], [], color=svg.INK, **marks)[0]
     if not is_dense:
         _places(axes, places, _words(one, figure, labels))
     # Room for the outermost labels, which else touch those of the next panel.

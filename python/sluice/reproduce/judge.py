@@ -22,7 +22,7 @@ from sluice.reproduce.claims import (
     Judged,
 )
 from sluice.reproduce.grid import Grid
-from sluice.reproduce.quantity import number
+from sluice.reproduce.quantity import change, number, row
 from sluice.reproduce.tolerance import Tolerance
 
 Pairs = dict[tuple[str, str], int]
@@ -138,8 +138,7 @@ def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     for cell, line in lines.rows():
         values = [float(value) for value in line.values()]
         good = len(values) > 1 and _moves(claim.trend, values, slack)
-        shown = " → ".join(f"{value:.3g}" for value in values)
-        findings.append(Finding(cell, claim.trend, shown, "", good))
+        findings.append(Finding(cell, claim.trend, row(values, claim.unit), "", good))
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
 
@@ -187,7 +186,7 @@ def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     if claim.published:
         mine = claim.ours(known).only if claim.ours else math.nan
         theirs = claim.published(known).only
-        distance = f"{(mine / theirs - 1) * 100:+.1f} %" if claim.ours and theirs else ""
+        distance = change(mine, theirs) if claim.ours and theirs else ""
         findings = [Finding((), theirs, mine, distance, True)]
     holds = claim.holds(known).truth
     return Judged(claim, CONTRADICTS if holds else DIFFERS, findings, reasons)

@@ -78,7 +78,8 @@ def _table(one: Evaluated, figure: Figure) -> dict[str, Any]:
                     if published else None
                 row = rows.setdefault(x_titles.get(label, label), [])
                 row.append((_form(mine, figure.form), _form(theirs, figure.form)))
-    return {"heads": heads, "rows": rows,
+    of = next((axis.title for axis in one.experiment.axes if axis.name == figure.x), "")
+    return {"of": of, "heads": heads, "rows": rows,
             "published": any(theirs for row in rows.values() for _, theirs in row)}
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+# From so many times on a distance is a factor: nobody reads 24,993.8 %.
+_FACTOR = 10
 
 
 def number(value: Any, unit: str = "") -> str:
@@ -17,6 +21,22 @@ def number(value: Any, unit: str = "") -> str:
     magnitude = abs(value)
     text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:.4g}"
     return f"{text} {unit}".strip()
+
+
+def row(values: Sequence[float], unit: str = "") -> str:
+    """Numbers one after the other, with three digits or whole, and their unit at the end."""
+    scale, unit = (100.0, "%") if unit == "fraction" else (1.0, unit)
+    texts = [f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+             for value in (value * scale for value in values)]
+    return f"{' → '.join(texts)} {unit}".strip()
+
+
+def change(ours: float, published: float) -> str:
+    """How far ours is off: as a share, and beyond ten times as a factor."""
+    ratio = ours / published
+    if ratio < _FACTOR:
+        return f"{(ratio - 1) * 100:+.1f} %"
+    return f"× {ratio:,.0f}" if ratio >= 999.5 else f"× {ratio:.3g}"
 
 
 def spread(mean: float | None, half: float | None) -> str:

@@ -6,6 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from sluice.reproduce.quantity import change
+
 _SLACK = 1 + 1e-9
 
 
@@ -56,7 +58,7 @@ class Tolerance:
         if self.kind == "factor" and ours > 0 and published > 0:
             return f"× {ours / published:.3g}"
         if self.kind == "relative" and published:
-            return f"{(ours / published - 1) * 100:+.1f} %"
+            return change(ours, published)
         return f"{ours - published:+.3g}"
 
     def excess(self, published: float, ours: float) -> float:

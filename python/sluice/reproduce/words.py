@@ -26,17 +26,18 @@ MEANINGS = {
     MATCH: "every claim holds within its tolerance",
     TREND: "every claim holds, some ratios only in their direction",
     DIFFERS: "an order, a trend, a range or a value does not hold",
-    CONTRADICTS: "what was published cannot follow from the published set-up, by what is measured"
-                 " with it; every other claim holds",
+    CONTRADICTS: "measured with the published set-up, what was published cannot follow from it;"
+                 " every other claim holds",
     UNCHECKED: "this host cannot show what the claims are about",
-    CONSISTENT: "no claim of a paper; every check of ours against ours holds",
+    CONSISTENT: "no claim of a paper; all our own checks hold",
 }
 POWERS = {
-    STRONG: "by chance it would not hold: under 10 % of the permutations of labels fulfil it, and"
+    STRONG: "spoilt measurements do not fulfil it: under 10 % of the permutations of labels do, and"
             " equal values do not",
     MEDIUM: "in between",
-    WEAK: "most permutations fulfil it, and most noise of 30 % or equal values",
-    NOTHING: "all of these fulfil it, or the set-up was fitted to it",
+    WEAK: "spoilt measurements mostly fulfil it: most permutations do, and most noise of 30 % or"
+          " equal values",
+    NOTHING: "spoilt measurements always fulfil it, or the set-up was fitted to it",
 }
 
 
