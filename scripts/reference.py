@@ -40,6 +40,7 @@ ran; 1: a run failed; 130: interrupted, and the same command goes on. See [sweep
 """,
 }
 WIDTH = 100
+PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 # Neighbouring caches whose latencies differ by this much are told of.
 JUMP = 0.1
 # crates/sluice-model/tests/allocation.rs holds the sums for a terabyte to their bounds.
@@ -301,9 +302,15 @@ def changes(param: Any, shown: dict[str, list[Any]]) -> str:
     values: dict[str, list[str]] = {}
     for name, params in shown.items():
         for one in params:
-            if one["key"] == param["key"] and one["value"] != param["default"]:
+            if one["key"] == param["key"] and amount(one["value"]) != amount(param["default"]):
                 values.setdefault(one["value"], []).append(code(name))
     return "; ".join(f"{code(value)}: {', '.join(names)}" for value, names in values.items())
+
+
+def amount(value: str) -> int | str:
+    """A time in picoseconds, whatever its unit: `0ps` is `0ns`. Any other value is itself."""
+    found = re.fullmatch(r"(\d+)(ps|ns|us|ms|s)", value)
+    return int(found[1]) * PICOSECONDS[found[2]] if found else value
 
 
 def policies(sluice: Path) -> str:
