@@ -64,8 +64,20 @@ pub fn take(len: usize) -> Option<usize> {
         if first.is_none() {
             engine.count(Counter::DeviceFull, 1);
         }
-        first.map(|first| engine.arena().0 + first * PAGE)
+        let addr = engine.arena().0 + first? * PAGE;
+        open_taken(engine, addr, len.next_multiple_of(PAGE)).then_some(addr)
     })
+}
+
+/// Gives the program access to pages that were just taken. False if the kernel does not, because
+/// the program has too many mappings: then they are free again.
+fn open_taken(engine: &Engine, addr: usize, len: usize) -> bool {
+    let is_open = open(engine, addr, len).is_ok();
+    if !is_open {
+        let (first, count) = pages(engine, addr, len);
+        with_space(engine, |space| space.shut(first, count));
+    }
+    is_open
 }
 
 /// Whether a piece that was just taken may be the program's, which may want all its memory locked;
@@ -84,6 +96,7 @@ pub fn grow_in_place(end: usize, len: usize) -> bool {
     engine().is_some_and(|engine| {
         let (first, count) = pages(engine, end, len);
         with_space(engine, |space| space.take_at(first, count)).unwrap_or(false)
+            && open_taken(engine, end, len)
     })
 }
 
@@ -99,7 +112,7 @@ pub fn reserve(len: usize) -> Option<usize> {
     Some(addr)
 }
 
-/// Gives pages of the arena back, contents dropped.
+/// Gives pages of the arena back. Contents are dropped, and who goes there is ended as natively.
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
@@ -108,23 +121,30 @@ pub fn give(addr: usize, len: usize) {
         engine.freed(addr, len);
     }
     calm(|| {
-        // What cannot be opened is not handed out again.
-        if empty(engine, addr, len).is_ok() {
+        // What is still a file's or the kernel's is not handed out again.
+        if come_back(engine, addr, len).is_ok() {
+            engine.forget_hints(addr, len);
+            engine.shut(addr, len);
             let (first, count) = pages(engine, addr, len);
-            with_space(engine, |space| space.give(first, count));
+            with_space(engine, |space| space.shut(first, count));
         }
     });
 }
 
-/// Makes a range of the arena what it was at the start: on the device, open, and empty.
-pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+/// Makes a range of the arena the device's again, whatever it was.
+fn come_back(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     engine.cut_files(addr, len)?;
     if engine.any_off_device(addr, len) {
         map_afresh(engine, addr, len)?;
         note_open(engine, addr, len);
-    } else {
-        open(engine, addr, len)?;
     }
+    Ok(())
+}
+
+/// Makes a range of the arena what it was at the start: on the device, open, and empty.
+pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+    come_back(engine, addr, len)?;
+    open(engine, addr, len)?;
     engine.forget_hints(addr, len);
     engine.discard(addr, len);
     Ok(())

@@ -1,17 +1,20 @@
-//! Calls by which a program makes its data durable. On a persistent device an answer of success
-//! means that the device's store has it.
+//! Calls by which a program makes its data durable, and asks what of a range is in memory.
 //!
-//! What the kernel has to say comes first: of ranges that are not mapped, and of descriptors that
-//! are none.
+//! On a persistent device an answer of success means that the device's store has the data. Errors
+//! come first: of ranges that are not mapped, and of descriptors that are none. Memory of the
+//! device that is free is not mapped to the program, though the kernel knows it.
 
 use crate::answers::status;
+use crate::buffers::with_pages;
+use crate::change::mapped;
 use crate::device::engine;
 use crate::next;
-use libc::{c_int, c_void, size_t};
-use sluice_region::{errno, file_identity};
+use libc::{c_int, c_uchar, c_void, size_t};
+use sluice_region::{PAGE, errno, file_identity};
 use sluice_runtime::Engine;
 
 next!(next_msync: c"msync"(addr: *mut c_void, len: size_t, flags: c_int) -> c_int);
+next!(next_mincore: c"mincore"(addr: *mut c_void, len: size_t, to: *mut c_uchar) -> c_int);
 next!(next_fsync: c"fsync"(fd: c_int) -> c_int);
 next!(next_fdatasync: c"fdatasync"(fd: c_int) -> c_int);
 
@@ -19,12 +22,32 @@ fn persistent() -> Option<&'static Engine> {
     engine().filter(|engine| engine.is_persistent())
 }
 
+/// The kernel's answer for a range, of which some may be memory of the device that is not the
+/// program's: to the kernel that is mapped.
+fn unless_free(addr: usize, len: usize, answer: c_int) -> c_int {
+    let part = engine().and_then(|engine| mapped(engine, addr, len));
+    match part {
+        Some(Err(errno)) if answer == 0 => status(Err(errno)),
+        _ => answer,
+    }
+}
+
+/// # Safety
+/// C contract of `mincore`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn mincore(addr: *mut c_void, len: size_t, to: *mut c_uchar) -> c_int {
+    let answers = (to.cast::<c_void>().cast_const(), len.div_ceil(PAGE));
+    // SAFETY: passed on.
+    let answer = with_pages(answers, || unsafe { next_mincore(addr, len, to) });
+    unless_free(addr as usize, len, answer)
+}
+
 /// # Safety
 /// C contract of `msync`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn msync(addr: *mut c_void, len: size_t, flags: c_int) -> c_int {
     // SAFETY: passed on.
-    let answer = unsafe { next_msync(addr, len, flags) };
+    let answer = unless_free(addr as usize, len, unsafe { next_msync(addr, len, flags) });
     match persistent().filter(|_| answer == 0 && flags & libc::MS_SYNC != 0) {
         Some(engine) => status(engine.flush_range(addr as usize, len)),
         None => answer,

@@ -12,7 +12,7 @@ use crate::thread::in_service;
 use crate::turn::give_way;
 use core::ops::Range;
 use sluice_abi::Counter;
-use sluice_region::{PAGE, Told, raw_madvise};
+use sluice_region::{PAGE, Told, raw_madvise, raw_mprotect};
 
 /// Pages whose contents are dropped under one hold of the lock.
 const DROPPED_TOGETHER: usize = 256;
@@ -21,10 +21,21 @@ impl Engine {
     /// Drops the contents of pages the program gave back. The range is whole pages of the arena.
     /// Says how many had any, or a place in the cache.
     pub fn discard(&self, start: usize, len: usize) -> u64 {
+        self.discard_all(start, len, false)
+    }
+
+    /// Drops the contents of pages as [`discard`](Engine::discard) does, and takes the program's
+    /// access to them. Those that the kernel does not protect, because the program has too many
+    /// mappings, are empty only.
+    pub fn shut(&self, start: usize, len: usize) {
+        self.discard_all(start, len, true);
+    }
+
+    fn discard_all(&self, start: usize, len: usize, shut: bool) -> u64 {
         let all = || {
             let (mut next, end, mut dropped) = (start, start + len, 0);
             while next < end {
-                dropped += self.discard_some(&mut next, end);
+                dropped += self.discard_some(&mut next, end, shut);
             }
             dropped
         };
@@ -37,7 +48,7 @@ impl Engine {
 
     /// Drops the contents of the first pages of a range, with gaps for faults between one call and
     /// the next.
-    fn discard_some(&self, start: &mut usize, end: usize) -> u64 {
+    fn discard_some(&self, start: &mut usize, end: usize, shut: bool) -> u64 {
         let now = self.device_time(now_ns());
         let mut guard = self.core.lock();
         let core = &mut *guard;
@@ -50,6 +61,11 @@ impl Engine {
         let all = (end - *start) / PAGE;
         let next_used = core.host.used.next_used(first as usize + DROPPED_TOGETHER);
         let pages = all.min(next_used - first as usize);
+        // First, so that no store comes between the two.
+        // SAFETY: a range of the arena, which the program gave back.
+        if shut && unsafe { raw_mprotect(*start, pages * PAGE, libc::PROT_NONE) }.is_ok() {
+            core.host.closed.mark(first as usize, pages, true);
+        }
         let mut dropped = 0;
         for lpn in first..first + pages.min(DROPPED_TOGETHER) as u64 {
             let state = core.host.state[lpn as usize];
@@ -90,7 +106,7 @@ impl Engine {
         }
         core.host.closed.mark(first as usize, len / PAGE, true);
         // SAFETY: a range of the arena, on behalf of the program that it belongs to.
-        unsafe { sluice_region::raw_mprotect(start, len, libc::PROT_NONE) }
+        unsafe { raw_mprotect(start, len, libc::PROT_NONE) }
     }
 
     /// The program has access to a range again.

@@ -1,5 +1,5 @@
-//! Which pages of the device are handed out, and which of them without access: one bit a page each,
-//! searched from the last hit.
+//! Which pages of the device are handed out, and which the program cannot access: one bit a page
+//! each, searched from the last hit.
 //!
 //! Fixed tables, because a hook must not allocate.
 
@@ -12,6 +12,8 @@ pub struct Space {
     used: Bits,
     /// Those in use that the program can neither read nor write.
     closed: Bits,
+    /// Those that are free, and that nobody can read or write before they are opened.
+    shut: Bits,
     pages: usize,
     hint: usize,
 }
@@ -22,12 +24,14 @@ impl Space {
         Space {
             used: Bits::new(pages),
             closed: Bits::new(pages),
+            shut: Bits::new(pages),
             pages,
             hint: 0,
         }
     }
 
-    /// Takes `count` pages in a row, the lowest behind the last taken, or else the lowest.
+    /// Takes `count` pages in a row, the lowest behind the last taken, or else the lowest. Those
+    /// that were [shut](Space::shut) are closed.
     pub fn take(&mut self, count: usize) -> Option<usize> {
         if count == 0 || count > self.pages - self.used.count() {
             return None;
@@ -36,16 +40,16 @@ impl Space {
             let end = (self.hint + count - 1).min(self.pages);
             self.find(0, end, count)
         })?;
-        self.used.mark(found, count, true);
+        self.hand_out(found, count);
         self.hint = found + count;
         Some(found)
     }
 
-    /// Takes these pages, if all are free.
+    /// Takes these pages, if all are free. Those that were shut are closed.
     pub fn take_at(&mut self, first: usize, count: usize) -> bool {
         let is_free = first + count <= self.pages && self.used.count_in(first, count) == 0;
         if is_free {
-            self.used.mark(first, count, true);
+            self.hand_out(first, count);
         }
         is_free
     }
@@ -70,9 +74,27 @@ impl Space {
         before - self.used.count()
     }
 
-    /// Marks a range as used, for a mapping the program put there itself.
+    /// Gives back the pages in use of a range, and notes that nobody can access any of the range.
+    pub fn shut(&mut self, first: usize, count: usize) -> usize {
+        let given = self.give(first, count);
+        self.shut.mark(first, count, true);
+        given
+    }
+
+    /// Marks a range as used, for a mapping the program put there itself. What was shut of it is
+    /// closed.
     pub fn claim(&mut self, first: usize, count: usize) {
+        self.hand_out(first, count);
+    }
+
+    fn hand_out(&mut self, first: usize, count: usize) {
         self.used.mark(first, count, true);
+        let (mut from, end) = (first, (first + count).min(self.pages));
+        while let Some(start) = self.shut.next_in(from..end, true) {
+            from = self.shut.next_in(start..end, false).unwrap_or(end);
+            self.closed.mark(start, from - start, true);
+        }
+        self.shut.mark(first, count, false);
     }
 
     /// Marks a range in use as closed.
@@ -83,6 +105,7 @@ impl Space {
     /// Marks a range as open.
     pub fn open(&mut self, first: usize, count: usize) {
         self.closed.mark(first, count, false);
+        self.shut.mark(first, count, false);
     }
 
     /// Pages of a range that are closed.
@@ -155,6 +178,20 @@ mod tests {
         assert_eq!(space.take(50), Some(50));
     }
 
+    #[test]
+    fn what_was_shut_is_closed_when_it_is_taken() {
+        let mut space = Space::new(100);
+        assert_eq!(space.take(100), Some(0));
+        assert_eq!(space.give(0, 10), 10);
+        assert_eq!(space.shut(10, 10), 10);
+        assert_eq!((space.closed(), space.closed_in(0, 100)), (0, 0));
+        assert_eq!(space.take(20), Some(0));
+        assert_eq!((space.closed_in(0, 10), space.closed_in(10, 10)), (0, 10));
+        space.open(0, 20);
+        assert_eq!(space.give(0, 20), 20);
+        assert_eq!((space.take(20), space.closed()), (Some(0), 0));
+    }
+
     fn runs_of(space: &Space, first: usize, end: usize) -> Vec<Range<usize>> {
         let mut from = first;
         let runs: Vec<_> = core::iter::from_fn(|| {
@@ -168,24 +205,45 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain vector of flags.
+        /// Against plain vectors of flags.
         #[test]
         fn opens_and_closes_like_a_vector_of_flags(
-            steps in prop::collection::vec((0u8..3, 0usize..300, 1usize..90), 1..200)
+            steps in prop::collection::vec((0u8..6, 0usize..300, 1usize..90), 1..200)
         ) {
             let mut space = Space::new(300);
-            let mut naive = [false; 300];
+            let (mut used, mut barred) = ([false; 300], [false; 300]);
             for (what, first, count) in steps {
-                let end = (first + count).min(300);
-                let closed = naive[first..end].iter().filter(|closed| **closed).count();
+                let range = first..(first + count).min(300);
+                let is_closed = |page: &usize| used[*page] && barred[*page];
+                let closed = range.clone().filter(is_closed).count();
                 prop_assert_eq!(space.closed_in(first, count), closed);
                 match what {
-                    0 => space.close(first, count),
+                    // Only what is in use is closed.
+                    0 => {
+                        space.claim(first, count);
+                        space.close(first, count);
+                    }
                     1 => space.open(first, count),
-                    _ => _ = space.give(first, count),
+                    2 => _ = space.give(first, count),
+                    3 => _ = space.shut(first, count),
+                    4 => space.claim(first, count),
+                    _ => _ = space.take_at(first, count),
                 }
-                naive[first..end].fill(what == 0);
-                prop_assert_eq!(space.closed(), naive.iter().filter(|c| **c).count());
+                let is_taken = what == 5 && used[range.clone()].iter().all(|used| !used);
+                match what {
+                    0 | 4 => used[range.clone()].fill(true),
+                    2 | 3 => used[range.clone()].fill(false),
+                    5 if is_taken && first + count <= 300 => used[range.clone()].fill(true),
+                    _ => {}
+                }
+                match what {
+                    0 | 3 => barred[range].fill(true),
+                    1 | 2 => barred[range].fill(false),
+                    _ => {}
+                }
+                let closed = (0..300).filter(|page| used[*page] && barred[*page]).count();
+                prop_assert_eq!(space.closed(), closed);
+                prop_assert_eq!(space.in_use(), used.iter().filter(|used| **used).count());
             }
         }
 

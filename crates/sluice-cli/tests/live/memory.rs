@@ -126,6 +126,17 @@ fn objects_strings_and_exceptions() {
     }
 }
 
+/// Unmapped memory read as zeros, and what a thread still stored there was in the next mapping.
+#[test]
+fn what_is_unmapped_is_gone() {
+    for trap in TRAPS {
+        let path = helper!("unmapped.c").to_str().expect("plain letters");
+        let sluice = Sluice::run(trap).set("device.capacity", "1GiB");
+        let out = sluice.cache("1MiB").program([path]).evicted();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+    }
+}
+
 /// Freed and unmapped memory is given back: a program may allocate many times what it holds.
 #[test]
 fn freed_memory_comes_again() {
