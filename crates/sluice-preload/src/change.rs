@@ -7,8 +7,7 @@ use crate::advice::each_alike;
 use crate::answers::status;
 use crate::device::engine;
 use crate::heap::{
-    claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, note_open, open,
-    take,
+    claim, close, closed_in, empty, give, in_use_from, is_in_use, note_open, open, take, take_at,
 };
 use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
@@ -244,7 +243,7 @@ fn remap_in_arena(
         }
         return Ok(addr);
     }
-    if grow_in_place(addr + len, new - len) {
+    if take_at(addr + len, new - len) {
         return engine
             .hand_hints_on(all, addr, new)
             .map(|()| addr)

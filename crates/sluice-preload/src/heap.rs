@@ -91,12 +91,12 @@ pub fn is_lockable(addr: usize, len: usize) -> bool {
     may_have
 }
 
-/// Takes the pages that follow a piece of the program's, if nobody has them.
-pub fn grow_in_place(end: usize, len: usize) -> bool {
+/// Takes pages where they are wanted, as behind a piece that grows, if nobody has them.
+pub fn take_at(addr: usize, len: usize) -> bool {
     engine().is_some_and(|engine| {
-        let (first, count) = pages(engine, end, len);
+        let (first, count) = pages(engine, addr, len);
         with_space(engine, |space| space.take_at(first, count)).unwrap_or(false)
-            && open_taken(engine, end, len)
+            && open_taken(engine, addr, len)
     })
 }
 
@@ -268,7 +268,7 @@ unsafe impl Allocator for Arena {
             give(start as usize + new, old - new);
         } else if new > old {
             let (end, more) = (start as usize + old, new - old);
-            if !grow_in_place(end, more) || !is_lockable(end, more) {
+            if !take_at(end, more) || !is_lockable(end, more) {
                 return null_mut();
             }
         }

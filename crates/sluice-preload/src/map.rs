@@ -6,7 +6,7 @@
 
 use crate::buffers::set_errno;
 use crate::device::engine;
-use crate::heap::{claim, close, empty, is_lockable, reserve, take};
+use crate::heap::{claim, close, empty, is_lockable, reserve, take, take_at};
 use crate::parts::{Part, of_arena};
 use crate::wanted::{READ_WRITE, Wanted};
 use crate::{files, profile, wishes};
@@ -31,7 +31,8 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
         return wanted.pass();
     };
     if wanted.is_heap(engine) && wanted.prot == READ_WRITE {
-        let addr = take(wanted.len).ok_or(libc::ENOMEM)?;
+        let addr = where_wished(engine, wanted).or_else(|| take(wanted.len));
+        let addr = addr.ok_or(libc::ENOMEM)?;
         return is_lockable(addr, wanted.len)
             .then(|| profile::allocated(addr, wanted.len))
             .map(|()| addr)
@@ -58,16 +59,29 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     files::map(engine, &wanted).unwrap_or_else(|| wanted.pass())
 }
 
+/// The address that the program would like, if it is the device's and free: pages that it has
+/// unmapped, as a rule.
+fn where_wished(engine: &Engine, wanted: Wanted) -> Option<usize> {
+    let part = of_arena(engine, wanted.addr, wanted.len)?;
+    (part.is_whole && take_at(part.addr, part.len)).then_some(part.addr)
+}
+
 /// A fixed mapping on device memory: memory that can be read and written, or not at all, stays on
 /// the device, empty; anything else takes its range off the device.
 fn map_over_arena(engine: &'static Engine, wanted: Wanted, part: Part) -> Result<usize, i32> {
+    let Part { addr, len, .. } = part;
+    let mut wanted = wanted;
     if wanted.has(libc::MAP_FIXED_NOREPLACE) {
-        return Err(libc::EEXIST);
+        // Behind the ends of the arena are its fences.
+        if !part.is_whole || !take_at(addr, len) {
+            return Err(libc::EEXIST);
+        }
+        // To the kernel there is the arena.
+        wanted.flags = wanted.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
     }
     if !part.is_whole {
         return Err(libc::ENOMEM);
     }
-    let Part { addr, len, .. } = part;
     // First, so that nobody else is given what may be free of it.
     claim(engine, addr, len);
     empty(engine, addr, len)?;

@@ -3,7 +3,7 @@
 //! Between a move away and the arena's own memory in its place somebody else could be given the
 //! addresses. So the kernel leaves an empty mapping there each time, which the arena then replaces.
 
-use crate::heap::{claim, empty, give, grow_in_place};
+use crate::heap::{claim, empty, give, take_at};
 use crate::parts::{Part, USER_END, of_arena};
 use libc::c_int;
 use sluice_region::{PAGE, raw_mmap, raw_munmap, sys};
@@ -56,7 +56,7 @@ pub fn remap(
 pub fn lengthen(engine: &Engine, old: Part, new: usize) -> Result<usize, i32> {
     let Part { addr, len, .. } = old;
     let (end, more) = (addr + len, new - len);
-    if !grow_in_place(end, more) {
+    if !take_at(end, more) {
         return Err(libc::ENOMEM);
     }
     engine.leave_device(end, more);

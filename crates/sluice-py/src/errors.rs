@@ -187,6 +187,12 @@ pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
             value: Some(footprint.to_string()),
             expected: Some(format!("at most {room}")),
         },
+        SystemError::NoInstructions => Details {
+            class: "BadValueError",
+            key: Some("instructions".to_owned()),
+            value: Some("0".to_owned()),
+            expected: Some("a whole number from 1 on".to_owned()),
+        },
         _ => Details {
             class: "WorkloadError",
             ..Details::default()

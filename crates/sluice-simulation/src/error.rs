@@ -14,6 +14,9 @@ pub enum SystemError {
     /// The device cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Nothing would be counted.
+    #[error("instructions: \"0\" is not accepted; expected a whole number from 1 on")]
+    NoInstructions,
     /// The program needs more memory than there is.
     #[error(
         "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \

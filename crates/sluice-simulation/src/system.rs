@@ -233,8 +233,11 @@ impl SystemRun<'_> {
     /// As [`System::scaled_with`].
     ///
     /// # Errors
-    /// [`SystemError::Device`].
+    /// [`SystemError::Device`], [`SystemError::NoInstructions`].
     pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
+        if self.length.measured == 0 {
+            return Err(SystemError::NoInstructions);
+        }
         let system = self.system.scaled_with(self.scale, thread_bytes)?;
         let checked = system.check(self.seed)?;
         let device = sluice_plugin::device(&checked.device, self.seed)?;

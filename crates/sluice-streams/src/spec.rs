@@ -270,6 +270,15 @@ impl<'a> Keys<'a> {
         )
     }
 
+    /// How much there is to do: of nothing there is nothing to tell.
+    fn count(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
+        let expected = "a whole number from 1 on, such as 250000 or 20M";
+        self.get(key, default, expected, |text| {
+            let count = sluice_units::parse_count(text).ok();
+            count.filter(|count| *count > 0)
+        })
+    }
+
     fn bytes(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
         self.get(key, default, "a size, such as 64MiB or 4096", |text| {
             size(text).ok()
@@ -332,7 +341,7 @@ fn chase(keys: &Keys, seed: u64) -> Result<Kind, SpecError> {
 fn sweep(keys: &Keys) -> Result<Kind, SpecError> {
     Ok(Kind::Sweep {
         cells: keys.cells()?,
-        passes: keys.number("passes", 1)?,
+        passes: keys.count("passes", 1)?,
         write: keys.flag("write")?,
     })
 }
@@ -354,7 +363,7 @@ fn draw(keys: &Keys, seed: u64, theta: Option<f64>) -> Result<Kind, SpecError> {
     let share = "a share from 0 to 1, such as 5%, 0.05 or 1/20";
     Ok(Kind::Draw(Draw {
         cells,
-        ops: keys.number("ops", 1_000_000)?,
+        ops: keys.count("ops", 1_000_000)?,
         write: keys.get("write", Ratio::ZERO, share, |text| {
             text.parse::<Ratio>()
                 .ok()

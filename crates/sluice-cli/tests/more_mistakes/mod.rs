@@ -37,6 +37,19 @@ pub const MISTAKES: &[(&str, &str)] = &[
          `nand.retry_latency`? `sluice device show` lists all keys",
     ),
     (
+        "sim --workload zipf:ops=0",
+        "zipf: ops: \"0\" is not accepted; expected a whole number from 1 on, such as 250000 or 20M",
+    ),
+    (
+        "sim --workload stream:passes=0",
+        "stream: passes: \"0\" is not accepted; expected a whole number from 1 on, such as 250000 \
+         or 20M",
+    ),
+    (
+        "sim --system base-cssd --workload srad --instructions 0",
+        "instructions: \"0\" is not accepted; expected a whole number from 1 on",
+    ),
+    (
         "sim --system base-cssd --workload srad --set cores=2",
         "unknown key `cores`: did you mean `cpu.cores`? `sluice system show` lists all keys",
     ),

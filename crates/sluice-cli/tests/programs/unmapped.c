@@ -121,6 +121,26 @@ static void others(void) {
     gone(at, PAGES);
 }
 
+/* A hole is free for who wants it, and only the hole. */
+static void wanted(void) {
+    char *at = map(PAGES, BOTH, 0), *hole = at + 100 * PAGE;
+    int only_there = PLAIN | MAP_FIXED_NOREPLACE;
+    fill((uint64_t *)at, PAGES * PER_PAGE, 1);
+    CHECK(munmap(hole, 100 * PAGE) == 0);
+    CHECK(mmap(hole - PAGE, 100 * PAGE, BOTH, only_there, -1, 0) == MAP_FAILED);
+    CHECK(errno == EEXIST);
+    gone(hole, 100);
+    CHECK(mmap(hole, 40 * PAGE, BOTH, only_there, -1, 0) == hole);
+    CHECK(mmap(hole + 40 * PAGE, 10 * PAGE, PROT_READ, only_there, -1, 0) == hole + 40 * PAGE);
+    CHECK(mmap(hole + 50 * PAGE, 40 * PAGE, BOTH, PLAIN, -1, 0) == hole + 50 * PAGE);
+    is_zero(hole, 90);
+    CHECK(stores(hole) && !stores(hole + 40 * PAGE) && stores(hole + 50 * PAGE));
+    gone(hole + 90 * PAGE, 10);
+    CHECK(wrong_words((uint64_t *)at, 100 * PER_PAGE, 1) == 0);
+    CHECK(munmap(at, PAGES * PAGE) == 0);
+    gone(at, PAGES);
+}
+
 static char *_Atomic shared;
 static _Atomic int uses_it, ends;
 
@@ -181,6 +201,7 @@ int main(void) {
     midst();
     moves();
     others();
+    wanted();
     races();
     holes();
     puts("well");
