@@ -262,20 +262,17 @@ impl<'a> Keys<'a> {
     /// # Errors
     /// If what is given is no whole number.
     pub fn number(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
-        self.get(
-            key,
-            default,
-            "a whole number, such as 250000 or 20M",
-            |text| sluice_units::parse_count(text).ok(),
-        )
+        let expected = "a whole number, such as 250000 or 20M";
+        self.get(key, default, expected, |text| {
+            sluice_units::parse_count(text).ok()
+        })
     }
 
     /// How much there is to do: of nothing there is nothing to tell.
     fn count(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
         let expected = "a whole number from 1 on, such as 250000 or 20M";
         self.get(key, default, expected, |text| {
-            let count = sluice_units::parse_count(text).ok();
-            count.filter(|count| *count > 0)
+            sluice_units::parse_count(text).ok().filter(|n| *n > 0)
         })
     }
 

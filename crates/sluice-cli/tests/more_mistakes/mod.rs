@@ -38,7 +38,8 @@ pub const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sim --workload zipf:ops=0",
-        "zipf: ops: \"0\" is not accepted; expected a whole number from 1 on, such as 250000 or 20M",
+        "zipf: ops: \"0\" is not accepted; expected a whole number from 1 on, such as 250000 or \
+         20M",
     ),
     (
         "sim --workload stream:passes=0",
