@@ -112,3 +112,14 @@ def test_what_groups_are_of_stands_below_them(browser: Browser, page: Path) -> N
     boxes = {word["text"]: word["box"] for word in browser.evaluate(WORDS)
              if word["figure"] == "Parts of the time"}
     assert boxes["slow"][3] < boxes["2us"][1] and boxes["2us"][3] < boxes["load of a thread"][1] + 2
+
+
+def test_a_phone_shows_a_claim_with_its_outcome(browser: Browser, page: Path) -> None:
+    """The claim was a column of single words, and its outcome five columns away."""
+    browser.open(page, WIDTHS["phone"], 900)
+    claim, outcome = browser.evaluate("""[...document.querySelectorAll(
+        '#claims tbody tr:first-child td')].slice(0, 2).map(cell => {
+            const box = (cell.querySelector('.verdict') || cell).getBoundingClientRect()
+            return {width: box.width, right: box.right, text: cell.textContent}})""")
+    assert claim["width"] >= 170 and "match" in outcome["text"]
+    assert outcome["right"] <= WIDTHS["phone"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ _LARGEST = 1.2
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
 # Words below bars: their size in points, and of that the width of a letter.
 _UPRIGHT = 11
-_LETTER = 0.64
+_LETTER = 0.58
 # What a legend calls the paper's numbers; it stands last.
 PUBLISHED = "published"
 
@@ -47,7 +47,9 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
     """One ``<svg>`` element: ours in colour, published beside it or on it."""
     panels = _panels(one, figure)
     rows, columns = _rows_and_columns(len(panels))
-    size = (860, 400) if len(panels) == 1 else (max(860, 270 * columns), 60 + 270 * rows)
+    words = _upright(one, figure)
+    size = (860, 400 + words) if len(panels) == 1 else \
+        (max(860, 270 * columns), 60 + (270 + words) * rows)
 
     def paint(canvas: Canvas) -> None:
         grid = canvas.subplots(rows, columns, squeeze=False, sharey=len(panels) > 1)
@@ -104,6 +106,20 @@ def _legend_title(one: Evaluated, figure: Figure, names: Sequence[str]) -> str |
     """What the numbers of a legend are of; words speak for themselves."""
     are_numbers = all(not math.isnan(number_of(name)) for name in names if name != PUBLISHED)
     return _title(one, figure.series) or None if are_numbers else None
+
+
+def _upright(one: Evaluated, figure: Figure) -> int:
+    """How long the longest word below a bar is that stands upright."""
+    if figure.kind != "stacked" or not figure.series:
+        return 0
+    titles = one.experiment.titles(figure.series)
+    series = figure.parts[0].ours(one.known).axes.get(figure.series, ())
+    return _length(titles.get(name, name) for name in series)
+
+
+def _length(words: Iterable[str]) -> int:
+    """About how long the longest of some words is, in points."""
+    return round(_LETTER * _UPRIGHT * max(map(len, words), default=0))
 
 
 def _title(one: Evaluated, axis: str) -> str:
@@ -336,7 +352,7 @@ def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) ->
     axes.tick_params(axis="x", length=0)
     below = axes.secondary_xaxis(location=0)
     below.set_xticks(range(len(words)), words)
-    below.tick_params(length=0, pad=12 + _LETTER * _UPRIGHT * max(len(word) for _, word in ticks))
+    below.tick_params(length=0, pad=12 + _length(word for _, word in ticks))
     below.spines["bottom"].set_visible(False)
 
 
