@@ -26,7 +26,7 @@ pub enum CtlCommand {
     #[command(visible_alias = "pageout")]
     Evict(Ranges),
     /// Program the pages that were written; they stay cached. A persistent device's store has them
-    /// then. Without a range all pages are meant
+    /// then. Without a range it takes all pages
     Flush(FlushArgs),
     /// Cut the power of a persistent device: its program is killed, and what was written and does
     /// not fit the energy that is left is lost
@@ -34,11 +34,11 @@ pub enum CtlCommand {
     PowerCut(PowerCutArgs),
     /// Let cached pages be the next to leave, whatever the policy says
     Cold(Ranges),
-    /// Pages that will be accessed in order: the next are brought in, those passed are cold
+    /// Say that pages will be accessed in order: bring in the next, let those passed leave
     Sequential(Ranges),
-    /// Pages that will be accessed in no order: accesses to them bring no other in
+    /// Say that pages will be accessed in no order: accesses to them bring in no others
     Random(Ranges),
-    /// Pages of which nothing is said any more
+    /// Take back `sequential` and `random`
     Normal(Ranges),
     /// Change the eviction policy; the cache keeps its pages
     Policy {
@@ -59,8 +59,8 @@ pub enum CtlCommand {
     },
     /// Print statistics as they are now
     Stats {
-        /// As they stand, without asking the device, which would count as a command. What the
-        /// device did by itself since its last trap is not in them
+        /// Read them without asking the device, which would count as a command. What the device
+        /// did by itself since its last trap is not in them
         #[arg(long)]
         as_is: bool,
         /// Print them as one JSON object
@@ -72,7 +72,7 @@ pub enum CtlCommand {
         /// Letters, digits, `-`, `_` and `.`
         name: String,
     },
-    /// Count anew from now on: the figures of the run's result begin here, at the last such command
+    /// Start counting here: the run's result has the figures since the last reset
     Reset,
     /// Print which pages are cached, mapped and pinned, without asking the device
     Map(map::MapArgs),
@@ -82,7 +82,7 @@ pub enum CtlCommand {
 #[derive(Debug, Args)]
 pub struct Ranges {
     /// all, START..END or START+LENGTH in bytes of the device, such as 0..16MiB; with @ before it
-    /// addresses of the program. All pages that it touches are meant
+    /// addresses of the program. Every page that it touches counts
     #[arg(required = true, value_name = "RANGE", value_parser = parse_span)]
     ranges: Vec<Span>,
     /// Print the result as one JSON object

@@ -1,4 +1,4 @@
-//! `sluice again`: a run once more, and what came out otherwise.
+//! `sluice again`: a run once more, and what differs.
 
 use crate::error::Error;
 use crate::told::{self, FILE, is_told};
@@ -13,9 +13,9 @@ use std::process::{Command, ExitCode};
 #[derive(Debug, Args)]
 #[command(
     after_help = "The command of DIR runs in its folder with its arguments and variables, and \
-                  keeps its result in a folder of its own. What differs of host and Sluice, and \
-                  every figure that came out otherwise, follow on standard error. Sluice ends with \
-                  the command's status."
+                  keeps its result in a folder of its own. Then Sluice prints on standard error \
+                  what differs in host and Sluice, and every figure that differs. It ends with the \
+                  command's status."
 )]
 pub struct AgainArgs {
     /// The folder that a command wrote by --out

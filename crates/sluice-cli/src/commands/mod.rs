@@ -43,7 +43,7 @@ pub struct Cli {
 pub enum Command {
     /// Run an unmodified program with its memory on the device
     Run(run::RunArgs),
-    /// Run a command again that kept its result by --out, and print what came out otherwise
+    /// Repeat a run that kept its result with --out, and print what differs
     Again(again::AgainArgs),
     /// Command the device of a running program: pin, prefetch, evict, change its policy
     Ctl(ctl::CtlArgs),
@@ -67,7 +67,7 @@ pub enum Command {
     GuestMark(guest_mark::GuestMarkArgs),
     /// Run a plain program that knows nothing of Sluice
     Workload(WorkloadArgs),
-    /// Say what this host can do, and what would mend what it cannot
+    /// Check what this host can do, and print what mends the rest
     Doctor(doctor::DoctorArgs),
     /// List, show and check devices
     #[command(subcommand)]

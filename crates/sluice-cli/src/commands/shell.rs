@@ -15,15 +15,15 @@ const TASKS: &[(&str, &[&str])] = &[
         &["run", "again", "vm", "top", "ctl", "doctor"],
     ),
     (
-        "Simulate, and ask of traces",
+        "Simulate, and analyse traces",
         &["sim", "size", "curve", "files", "trace", "fabric"],
     ),
     (
-        "Many runs, and what came out",
+        "Many runs, and reports",
         &["sweep", "recipe", "reproduce", "report"],
     ),
     (
-        "What there is",
+        "Lists, checks and test programs",
         &["device", "store", "system", "policy", "workload"],
     ),
     ("Shells", &["completions", "man"]),

@@ -10,7 +10,7 @@ use sluice_simulation::Part;
 #[derive(Debug, Args)]
 pub struct PartArgs {
     /// Simulated, count from the first mark of this name that the program or guest sets
-    /// (sluice_mark, `sluice-guest mark`). What is before fills the caches
+    /// (sluice_mark, `sluice-guest mark`). What comes before fills the caches
     #[arg(long, value_name = "MARK", requires = "simulate", value_parser = mark_name)]
     from: Option<String>,
     /// Simulated, count until this mark

@@ -16,8 +16,8 @@ use std::process::ExitCode;
 /// How a program is simulated while it runs.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// Do not emulate the device, simulate it: what runs, runs under QEMU, and each of its
-    /// loads and stores on a simulated host with the device, in virtual time
+    /// Simulate the device instead of emulating it: the program or guest runs under QEMU, and
+    /// each of its loads and stores on a simulated host with the device, in virtual time
     #[arg(long)]
     pub simulate: bool,
     /// The simulated host with its device, of `sluice system list` or a .toml file; else the host

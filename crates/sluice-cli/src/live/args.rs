@@ -31,8 +31,8 @@ pub struct LiveArgs {
     /// signal mode look twice at each page that leaves, so `auto` is event mode only
     #[arg(long, value_enum, default_value_t = ControlArg::Auto)]
     pub control: ControlArg,
-    /// Let the ring's server look so often by itself, such as 5ms: for the guest of a QEMU, which
-    /// cannot wake it
+    /// How often the ring's server looks by itself, such as 5ms: for a guest of QEMU, which cannot
+    /// wake it
     #[arg(long, value_name = "PERIOD", value_parser = nonzero_time)]
     pub control_poll: Option<Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,

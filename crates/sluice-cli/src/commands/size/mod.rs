@@ -64,8 +64,8 @@ pub struct SizeArgs {
     /// How a trap reaches the device, as of `sluice run`
     #[arg(long, conflicts_with = "trace", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
-    /// Count from the first mark of this name that the program sets (sluice_mark); what is before
-    /// fills the caches. A part of a program has no run time
+    /// Count from the first mark of this name that the program sets (sluice_mark); what comes
+    /// before fills the caches. A part of a program has no run time
     #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark_name)]
     pub from: Option<String>,
     /// Count until this mark

@@ -39,8 +39,8 @@ pub struct VmArgs {
     /// The QEMU to run, by name or path
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
     pub qemu: String,
-    /// Boot without Sluice, machine and memory as ever, to compare: nothing is trapped. With
-    /// --attach cxl the guest meets QEMU's own device model alone
+    /// Boot the same machine without Sluice, to compare: nothing is trapped. With --attach cxl the
+    /// guest has QEMU's own device model
     #[arg(long, conflicts_with_all = ["simulate", "record", "sample_hits", "record_traps"])]
     pub baseline: bool,
     /// Give the guest the device as a disk as well: the same bytes, by virtio-blk with the serial
@@ -75,8 +75,8 @@ pub struct VmArgs {
     /// Simulated, count from the first mark of a name that the guest sets
     #[arg(long, value_name = "marker:NAME", requires = "simulate")]
     pub count_after: Option<CountAfter>,
-    /// Do not emulate the device, record: a trace of each load and store of the guest, or of what
-    /// passes the caches of --filter, by physical address
+    /// Record instead of emulating the device: a trace of each load and store of the guest, or of
+    /// what passes the caches of --filter, by physical address
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
     pub record: Option<PathBuf>,
     /// Caches whose hits a recording leaves out, as in `sluice trace record`
