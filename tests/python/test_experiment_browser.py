@@ -19,7 +19,7 @@ kind = "bars"
 title = "Time by load"
 x = "load"
 panel = "system"
-y_label = "time, s"
+y_label = "time of all accesses of a thread ÷ that of one access alone, without unit"
 ours = "time"
 
 [[figures]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ _TITLE = 34
 # To what a picture grows in a wide window.
 _LARGEST = 1.2
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
+# Letters that an upright axis has room for: of one picture, and of one of several panels.
+_LETTERS = (45, 30)
 # Words below bars: their size in points, and of that the width of a letter.
 _UPRIGHT = 11
 _LETTER = 0.58
@@ -69,7 +72,8 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             # Groups stand below their bars, and what they are below them.
             for below in axes.child_axes or [axes]:
                 below.set_xlabel(figure.x_label or _title(one, figure.x))
-            axes.set_ylabel(figure.y_label if index % columns == 0 else "")
+            if index % columns == 0:
+                axes.set_ylabel(fill(figure.y_label, _LETTERS[len(panels) > 1]))
         if figure.kind == "lines" and not figure.log_y:
             # Panels share the axis: only with all of them drawn are its ends known.
             _from_nothing([*grid.flat])
