@@ -26,8 +26,8 @@ MEANINGS = {
     MATCH: "every claim holds within its tolerance",
     TREND: "every claim holds, some ratios only in their direction",
     DIFFERS: "an order, a trend, a range or a value does not hold",
-    CONTRADICTS: "measured with the published set-up, what was published cannot follow from it;"
-                 " every other claim holds",
+    CONTRADICTS: "our measurements show that what was published cannot follow from the published"
+                 " set-up; every other claim holds",
     UNCHECKED: "this host cannot show what the claims are about",
     CONSISTENT: "no claim of a paper; all our own checks hold",
 }
