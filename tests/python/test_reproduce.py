@@ -18,7 +18,7 @@ import pytest
 from experiments import EXPERIMENT, Lab
 
 import sluice
-from sluice.reproduce import main, memory, spec
+from sluice.reproduce import main, markdown, memory, spec
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "python/sluice/reproduce/result.schema.json"
@@ -314,6 +314,13 @@ def test_two_figures_share_runs(lab: Lab) -> None:
     told = ("Time by system | contradicts its set-up | 2 of 3 | 1 | 1 | 0 | 0 |"
             " speed-up of fast over slow: 1us 4 (4.1), 2us 4 (4) |")
     assert rows[-2:] == [f"| test/fig1 | {told}", f"| test/fig2 | {told}"]
+
+
+def test_no_line_parts_a_number_from_its_unit() -> None:
+    claim = {"says": "the median", "unit": "ns", "tolerance": "10 %", "findings": [
+        {"where": ["p50"], "ours": 602.6, "published": 771.0, "good": False}]}
+    gap = "\N{NO-BREAK SPACE}"
+    assert markdown._claim(claim) == f"the median: p50 602.6{gap}ns (771{gap}ns)"
 
 
 def test_any_number_of_experiments_can_be_named(

@@ -18,10 +18,10 @@ def render(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, s
     lines = [
         f"# {_title(results)}",
         "",
-        f"Written by `sluice reproduce` ({version}) as `results.md` of its folder: the verdict of"
-        " each experiment, how many of its claims match, how many of these strongly, how many"
-        " contradict, differ and are unchecked, and its first claim with numbers, ours and in"
-        " brackets the published one.",
+        f"Written by `sluice reproduce` ({version}), as `results.md` of its folder. A row has an"
+        " experiment's verdict, and how many of its claims match, how many of these strongly, how"
+        " many contradict, differ (or match only in direction) and are unchecked. Last is the first"
+        " claim with numbers: ours, and in brackets the published one.",
         "",
         f"{page.counts(results)}.",
         "",
@@ -64,7 +64,11 @@ def _claim(claim: Mapping[str, Any]) -> str:
     if len(found) > _MOST:
         good = sum(finding["good"] for finding in found)
         return f"{claim['says']}: {good} of {len(found)} within {claim['tolerance']}"
-    unit = claim["unit"]
-    pairs = [f"{' '.join(finding['where'])} {number(finding['ours'], unit)}"
-             f" ({number(finding['published'], unit)})".strip() for finding in found]
+    pairs = [f"{' '.join(finding['where'])} {_whole(finding['ours'], claim)}"
+             f" ({_whole(finding['published'], claim)})".strip() for finding in found]
     return f"{claim['says']}: {', '.join(pairs)}"
+
+
+def _whole(value: Any, claim: Mapping[str, Any]) -> str:
+    """A number that no line parts from its unit."""
+    return number(value, claim["unit"]).replace(" ", "\N{NO-BREAK SPACE}")
