@@ -69,6 +69,14 @@ impl Pagemap {
         self.is(page, PAGE_IS_PRESENT) > 0
     }
 
+    /// Whether a page of shared memory that was dropped was still write-protected then. Where it
+    /// was, the kernel keeps the protection in its place, for the page that comes next.
+    ///
+    /// A page that cannot be asked about counts as written.
+    pub fn was_protected(&self, page: usize) -> bool {
+        self.is_but(page, PAGE_IS_SWAPPED, PAGE_IS_WRITTEN) > 0
+    }
+
     /// Whether a page is one of a file or of shared memory. False when it cannot be asked about, or
     /// when it is not there.
     pub fn is_of_file(&self, page: usize) -> bool {
@@ -77,6 +85,11 @@ impl Pagemap {
 
     /// Regions of one page in a category: 1, 0, or negative on error.
     fn is(&self, page: usize, category: u64) -> i64 {
+        self.is_but(page, category, 0)
+    }
+
+    /// The same of a page that is in one category and not in another.
+    fn is_but(&self, page: usize, category: u64, not: u64) -> i64 {
         let mut region = PageRegion::default();
         let mut arg = PmScanArg {
             size: size_of::<PmScanArg>() as u64,
@@ -84,7 +97,8 @@ impl Pagemap {
             end: (page + PAGE) as u64,
             vec: &raw mut region as u64,
             vec_len: 1,
-            category_mask: category,
+            category_inverted: not,
+            category_mask: category | not,
             return_mask: category,
             ..PmScanArg::default()
         };

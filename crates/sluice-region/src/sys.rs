@@ -123,6 +123,7 @@ pub struct PmScanArg {
 pub const PAGE_IS_WRITTEN: u64 = 1 << 1;
 pub const PAGE_IS_FILE: u64 = 1 << 2;
 pub const PAGE_IS_PRESENT: u64 = 1 << 3;
+pub const PAGE_IS_SWAPPED: u64 = 1 << 4;
 pub const PAGEMAP_SCAN: u64 = iowr(b'f', 16, size_of::<PmScanArg>());
 
 const _: () = assert!(size_of::<UffdMsg>() == 32);

@@ -236,19 +236,33 @@ impl SharedBacking {
         map_page(uffd, page, self.zeros.addr(), fill)
     }
 
-    /// Unmaps a page in every mapping.
-    pub fn unmap(&self, pagemap: &Pagemap, lpn: u64, known_written: bool) -> Left {
-        let mut written = known_written;
-        for window in &self.windows {
-            if let Some(page) = window.page_of(lpn) {
-                written = written || pagemap.is_written(page);
-                // SAFETY: shared memory: only the page-table entry goes.
-                if let Err(errno) = unsafe { dont_need(page, PAGE) } {
-                    return Left::Pinned(errno);
-                }
+    /// Unmaps a page in every mapping. `written` becomes true if it was written in one of them: what
+    /// the kernel knew of that has gone with its entry, also where another mapping keeps the page.
+    pub fn unmap(&self, pagemap: &Pagemap, lpn: u64, written: &mut bool) -> Left {
+        // SAFETY: shared memory: only the page-table entry goes.
+        self.unmap_by(pagemap, lpn, written, |page| unsafe {
+            dont_need(page, PAGE)
+        })
+    }
+
+    fn unmap_by(
+        &self,
+        pagemap: &Pagemap,
+        lpn: u64,
+        written: &mut bool,
+        drop_entry: impl Fn(usize) -> Result<(), i32>,
+    ) -> Left {
+        let second = self.address_of(lpn, 0).map(|(_, next)| next);
+        let is_one = second.is_none_or(|at| self.address_of(lpn, at).is_none());
+        for page in self.windows.iter().filter_map(|w| w.page_of(lpn)) {
+            let is_there = !*written && (is_one || pagemap.is_present(page));
+            if let Err(errno) = drop_entry(page) {
+                return Left::Pinned(errno);
             }
+            // Not before: another thread may store until the entry is gone.
+            *written |= is_there && !pagemap.was_protected(page);
         }
-        if written { Left::Written } else { Left::Clean }
+        if *written { Left::Written } else { Left::Clean }
     }
 }
 
@@ -373,6 +387,53 @@ mod tests {
             shared.cut(beside, page(1), &pagemap, |_| ()).expect("room");
         }
         assert_eq!(shared.windows.len(), 1);
+    }
+
+    /// Who asked first took the page for clean, and a power cut lost what was stored.
+    #[test]
+    fn a_store_counts_up_to_the_moment_at_which_a_page_goes() {
+        let (_uffd, pagemap, shared, _maps) = mapped_twice();
+        let store_first = |page: usize| {
+            // SAFETY: a page of the test's, which is mapped in the first mapping.
+            unsafe {
+                if pagemap.is_present(page) {
+                    (page as *mut u64).write_volatile(7);
+                }
+                dont_need(page, PAGE)
+            }
+        };
+        for lpn in 100..100 + PAGES as u64 {
+            let (mut early, mut late) = (false, false);
+            let plain = shared.unmap(&pagemap, lpn, &mut early);
+            assert_eq!(early, lpn == 102 || lpn == 105, "page {lpn}");
+            assert_eq!(plain == Left::Written, early, "page {lpn}");
+            let again = shared.unmap_by(&pagemap, lpn, &mut late, store_first);
+            assert_eq!((again, late), (Left::Clean, false), "it is nowhere");
+        }
+        let (_uffd, pagemap, shared, _maps) = mapped_twice();
+        for lpn in 100..100 + PAGES as u64 {
+            let mut written = false;
+            let left = shared.unmap_by(&pagemap, lpn, &mut written, store_first);
+            assert_eq!((left, written), (Left::Written, true), "page {lpn}");
+        }
+    }
+
+    /// A second mapping, which the program has locked past all hooks, keeps its page.
+    #[test]
+    fn what_one_mapping_has_written_is_known_also_if_another_keeps_the_page() {
+        let (_uffd, pagemap, shared, [_first, second]) = mapped_twice();
+        // SAFETY: a mapping of the test's; no memory changes.
+        let lock = |number| unsafe {
+            sys!(number, second.addr(), second.len(), libc::MLOCK_ONFAULT).expect("a right")
+        };
+        lock(libc::SYS_mlock2);
+        for (lpn, is_written) in [(102, true), (103, false)] {
+            let mut written = false;
+            let left = shared.unmap(&pagemap, lpn, &mut written);
+            assert!(matches!(left, Left::Pinned(_)), "{left:?}");
+            assert_eq!(written, is_written, "page {lpn}");
+        }
+        lock(libc::SYS_munlock);
     }
 
     /// A page is unmapped, and mapped unasked, in each.

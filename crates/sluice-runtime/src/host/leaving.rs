@@ -23,8 +23,12 @@ impl Host {
                 b.unmap(&self.uffd, &self.pagemap, page, alone)
             }
             Backing::Shared(b) => {
-                let written = self.state[lpn as usize] & WRITTEN != 0;
-                b.unmap(&self.pagemap, lpn, written)
+                let mut written = self.state[lpn as usize] & WRITTEN != 0;
+                let left = b.unmap(&self.pagemap, lpn, &mut written);
+                if written {
+                    self.state[lpn as usize] |= WRITTEN;
+                }
+                left
             }
         };
         self.note(lpn, left);

@@ -12,6 +12,10 @@ fn host() -> Host {
     let stash = Stash::in_memory(PAGES as usize).unwrap();
     let mut backing = PrivateBacking::new(PAGES as usize, stash).unwrap();
     backing.register(&uffd).unwrap();
+    host_of(uffd, Backing::Private(backing))
+}
+
+fn host_of(uffd: Uffd, backing: Backing) -> Host {
     let view = Mapping::anonymous(sluice_abi::view_bytes(PAGES)).unwrap();
     let identity = Identity {
         pages: PAGES,
@@ -20,9 +24,37 @@ fn host() -> Host {
         forked: false,
     };
     let live = Box::leak(Box::new(Live::new(view, identity, false)));
-    let backing = Backing::Private(backing);
     let threads = ThreadCount::open(sluice_region::LibraryCount::find(), 0).unwrap();
     Host::new(uffd, backing, PAGES, threads, live.residency()).unwrap()
+}
+
+/// The program has locked its other mapping, past all hooks. What the first had written went with
+/// its entry.
+#[test]
+fn a_page_that_another_mapping_keeps_is_written_when_it_leaves() {
+    let uffd = Uffd::open(UffdKind::Signal).unwrap();
+    let fd = sluice_region::memfd(2 * PAGE).unwrap();
+    let mut shared = SharedBacking::new((0, 0)).unwrap();
+    let maps = [0, 1].map(|_| Mapping::shared(fd, 2 * PAGE).unwrap());
+    for map in &maps {
+        shared.add(&uffd, map.addr(), map.len(), 0).unwrap();
+    }
+    let mut host = host_of(uffd, Backing::Shared(shared));
+    let page = maps[0].addr() + PAGE;
+    host.map(1, page).unwrap();
+    host.arrived(1);
+    // SAFETY: just mapped, writable; then a mapping of the test's, of which no memory changes.
+    unsafe {
+        (page as *mut u64).write_volatile(7);
+        let second = maps[1].addr() as *const libc::c_void;
+        assert_eq!(libc::mlock2(second, 2 * PAGE, libc::MLOCK_ONFAULT), 0);
+        host.take_away(1);
+        assert_eq!((host.state[1] & MAPPED, host.pinned), (MAPPED, 1));
+        assert_eq!(libc::munlock(second, 2 * PAGE), 0);
+        libc::close(fd);
+    }
+    assert!(host.take_away(1));
+    assert_eq!(host.state[1] & (MAPPED | WRITTEN), 0);
 }
 
 /// Its thread would find it gone at the moment at which it was promised.
