@@ -233,7 +233,8 @@ impl Engine {
         });
     }
 
-    /// Brings a range back under the device, empty. The caller has mapped it afresh.
+    /// Brings a range back under the device, empty. The caller has mapped it afresh. What the kernel
+    /// refuses to register stays off the device.
     pub fn rejoin_device(&self, start: usize, len: usize) {
         in_service(|| self.rejoin_device_now(start, len));
     }
@@ -244,13 +245,26 @@ impl Engine {
         let Some(first) = core.host.lpn(start) else {
             return;
         };
-        for lpn in first..first + (len / PAGE) as u64 {
-            core.host.state[lpn as usize] &= PENDING;
-        }
         // SAFETY: a mapped range of the arena; advice only.
         let _ = unsafe { sluice_region::no_huge_pages(start, len) };
         let _ = keep_from_children(start, len);
-        let _ = core.host.uffd.register_private(start, len);
+        let mut place = 0;
+        if core.host.uffd.register_private(start, len).is_err() {
+            // Of several mappings the first may be registered.
+            let _ = core.host.uffd.unregister(start, len);
+            place = OFF_DEVICE;
+        }
+        let mut left = 0;
+        for lpn in first..first + (len / PAGE) as u64 {
+            let state = &mut core.host.state[lpn as usize];
+            left += u64::from(*state & OFF_DEVICE < place);
+            *state = *state & PENDING | place;
+            if place != 0 {
+                core.host.used.mark(lpn as usize);
+                core.show(lpn);
+            }
+        }
+        core.live.change().add(Counter::HostPages, left);
         if let Some(node) = self.session.settings.params.numa_node {
             let _ = sluice_region::bind_to_node(start, len, node);
         }
@@ -382,7 +396,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use crate::rig;
-    use sluice_region::{PAGE, raw_mmap};
+    use sluice_region::{PAGE, Uffd, UffdKind, raw_mmap};
 
     /// It would be off the device for ever, however often the program mapped it afresh.
     #[test]
@@ -406,5 +420,31 @@ mod tests {
             assert_eq!(rig::load(engine, lpn), value, "empty");
         }
         assert_eq!(rig::load(engine, 3), 13, "a neighbour");
+    }
+
+    /// The device took its pages for its own, and nobody served them.
+    #[test]
+    fn a_range_that_the_kernel_does_not_register_stays_off_the_device() {
+        let engine = rig::engine(&[]);
+        let (first, len) = (rig::page(engine, 1), 2 * PAGE);
+        engine.leave_device(first, 2 * len);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: pages of the arena, which nobody else uses.
+        unsafe { raw_mmap(first, 2 * len, prot, flags, -1, 0) }.unwrap();
+        let of_another = Uffd::open(UffdKind::Signal).expect("a descriptor");
+        of_another
+            .register_private(first + PAGE, PAGE)
+            .expect("free memory");
+        engine.rejoin_device(first, len);
+        assert_eq!(engine.alike_from(first, first + len), (first + len, true));
+        drop(of_another);
+        for lpn in [1, 2] {
+            // SAFETY: memory of the arena that is mapped, and of no device.
+            unsafe { (rig::page(engine, lpn) as *mut u64).write_volatile(lpn) };
+            assert_eq!(rig::load(engine, lpn), lpn);
+        }
+        engine.rejoin_device(first, len);
+        assert!(!engine.any_off_device(first, len));
     }
 }
