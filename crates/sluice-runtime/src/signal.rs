@@ -10,8 +10,16 @@ use libc::{c_int, c_void, siginfo_t};
 use sluice_region::sys;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
-/// What the program wants done about a SIGBUS that is not ours; a leaked `sigaction`.
-static PROGRAM: AtomicPtr<libc::sigaction> = AtomicPtr::new(core::ptr::null_mut());
+/// What the program wants done about a SIGBUS that is not ours; one of [`ACTIONS`].
+static PROGRAM: AtomicPtr<Action> = AtomicPtr::new(core::ptr::null_mut());
+/// Every action that it ever wanted, each once: they stay, for a handler may read one at any time.
+static ACTIONS: AtomicPtr<Action> = AtomicPtr::new(core::ptr::null_mut());
+
+/// An action, and the one that was noted before it.
+struct Action {
+    action: libc::sigaction,
+    next: *mut Action,
+}
 
 /// Installs the handler; returns false when the kernel refuses.
 pub fn install(engine: &'static Engine) -> bool {
@@ -60,17 +68,43 @@ pub fn is_ours() -> bool {
 /// Notes the program's handler for SIGBUS and returns the one it had before.
 pub fn chain(new: Option<libc::sigaction>) -> libc::sigaction {
     let old = match new {
-        Some(action) => PROGRAM.swap(Box::into_raw(Box::new(action)), AcqRel),
+        Some(action) => PROGRAM.swap(noted(action), AcqRel),
         None => PROGRAM.load(Acquire),
     };
-    // SAFETY: actions are leaked, for a handler may read one at any time; zeros are SIG_DFL.
+    // SAFETY: noted actions stay; zeros are SIG_DFL.
     unsafe {
-        if old.is_null() {
-            core::mem::zeroed()
-        } else {
-            *old
+        match old.as_ref() {
+            None => core::mem::zeroed(),
+            Some(old) => old.action,
         }
     }
+}
+
+/// What the kernel knows of an action.
+fn known(action: &libc::sigaction) -> (usize, i32, u64) {
+    // SAFETY: the kernel's signals are the first 8 bytes of a set.
+    let mask = unsafe { (&raw const action.sa_mask).cast::<u64>().read() };
+    (action.sa_sigaction, action.sa_flags, mask)
+}
+
+/// A note of an action.
+fn noted(action: libc::sigaction) -> *mut Action {
+    let first = ACTIONS.load(Acquire);
+    let mut at = first;
+    // SAFETY: null, or a note, which stays and does not change.
+    while let Some(note) = unsafe { at.as_ref() } {
+        if known(&note.action) == known(&action) {
+            return at;
+        }
+        at = note.next;
+    }
+    let new = Box::into_raw(Box::new(Action {
+        action,
+        next: first,
+    }));
+    // If somebody else was faster, this one is only not found again.
+    let _ = ACTIONS.compare_exchange(first, new, AcqRel, Relaxed);
+    new
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
@@ -207,5 +241,29 @@ fn call(
             f(signal);
         }
         let _ = sys!(libc::SYS_rt_sigprocmask, set, &raw const before, 0, 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each call kept a note for ever, of whatever was asked for.
+    #[test]
+    fn an_action_that_comes_again_takes_no_memory() {
+        // SAFETY: plain data, for which zeros are valid.
+        let [mut one, mut two]: [libc::sigaction; 2] = unsafe { core::mem::zeroed() };
+        (one.sa_sigaction, two.sa_sigaction) = (0x1000, 0x1000);
+        // SAFETY: a live set.
+        unsafe { libc::sigaddset(&mut two.sa_mask, libc::SIGUSR1) };
+        let notes = [one, two].map(noted);
+        assert_ne!(notes[0], notes[1]);
+        for _ in 0..3 {
+            for (action, note) in [one, two].into_iter().zip(notes) {
+                chain(Some(action));
+                assert_eq!(PROGRAM.load(Acquire), note);
+                assert_eq!(known(&chain(None)), known(&action));
+            }
+        }
     }
 }
