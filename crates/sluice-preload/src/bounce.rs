@@ -6,7 +6,7 @@
 //! the device does not serve stays the kernel's: it refuses what the program may not access.
 
 use crate::buffers::{are_readable, signal_engine};
-use crate::piece::Piece;
+use crate::piece::{Piece, Place};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, null_mut};
@@ -99,22 +99,22 @@ pub fn vector(
 
 /// Memory that a call reads or fills besides its bytes: ours while it lies on the device. A call
 /// that met a missing page there would have taken a datagram from its socket, which would be lost.
-pub struct Side {
+pub struct Side<'a> {
     theirs: *mut c_void,
     bytes: usize,
-    ours: Option<Piece>,
+    ours: Option<Piece<'a>>,
 }
 
-impl Side {
+impl<'a> Side<'a> {
     /// So many bytes of the program's. What of them the device does not serve is the kernel's.
-    pub fn new(theirs: *mut c_void, bytes: usize, way: Way) -> Side {
+    pub fn new(place: &'a Place, theirs: *mut c_void, bytes: usize, way: Way) -> Side<'a> {
         let is_served = |engine: &Engine| {
             let (start, end) = (theirs as usize, (theirs as usize).saturating_add(bytes));
             bytes <= MOST && engine.served_run(start, end, way == Way::In) == Some(start..end)
         };
         let ours = signal_engine()
             .filter(|engine| bytes > 0 && is_served(engine))
-            .and_then(|_| Piece::new(bytes));
+            .and_then(|_| Piece::new(place, bytes));
         if let Some(memory) = &ours {
             // A call that fills it may read it, too: the length of what there is room for.
             // SAFETY: the program named this memory, which the device serves; ours is as long.
@@ -158,8 +158,9 @@ pub fn message(
     }
     // SAFETY: the program's message.
     let mut head = unsafe { *given };
-    let name = Side::new(head.msg_name, head.msg_namelen as usize, way);
-    let control = Side::new(head.msg_control, head.msg_controllen, way);
+    let places = [const { Place::new() }; 2];
+    let name = Side::new(&places[0], head.msg_name, head.msg_namelen as usize, way);
+    let control = Side::new(&places[1], head.msg_control, head.msg_controllen, way);
     (head.msg_name, head.msg_control) = (name.at(), control.at());
     let parts = (
         head.msg_iov.cast_const(),
@@ -264,7 +265,7 @@ impl Pieces {
 struct Cut<'a> {
     parts: &'a [iovec],
     from: usize,
-    memory: &'a Piece,
+    memory: &'a Piece<'a>,
     pieces: Pieces,
     bytes: usize,
 }
@@ -278,7 +279,7 @@ impl<'a> Cut<'a> {
         (parts, mut first): (&'a [iovec], Option<Range<usize>>),
         from: usize,
         way: Way,
-        memory: &'a Piece,
+        memory: &'a Piece<'a>,
     ) -> Cut<'a> {
         let mut cut = Cut {
             parts,
@@ -372,7 +373,8 @@ fn moved(
     if total > isize::MAX as usize {
         return plain();
     }
-    let Some(memory) = Piece::new(total.min(MOST)) else {
+    let place = Place::new();
+    let Some(memory) = Piece::new(&place, total.min(MOST)) else {
         crate::buffers::set_errno(libc::ENOMEM);
         return -1;
     };

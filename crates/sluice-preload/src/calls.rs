@@ -4,6 +4,7 @@
 use crate::bounce::{Side, Way, whole};
 use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
+use crate::piece::Place;
 use crate::system::for_system;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, iovec, mode_t, off_t, rusage, size_t};
 use libc::{sockaddr, socklen_t, ssize_t, statfs as Statfs, timespec, utsname};
@@ -147,7 +148,8 @@ pub unsafe extern "C-unwind" fn getrandom(to: *mut c_void, n: size_t, flags: c_u
 /// C contract of `getentropy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn getentropy(to: *mut c_void, n: size_t) -> c_int {
-    let side = Side::new(to, n, Way::In);
+    let place = Place::new();
+    let side = Side::new(&place, to, n, Way::In);
     // SAFETY: passed on, or memory of ours that is as long.
     let result = unsafe { next_getentropy(side.at(), n) };
     if result == 0 {

@@ -11,6 +11,7 @@ use crate::heap::{
 };
 use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
+use crate::piece::{Piece, Place};
 use crate::wanted::READ_WRITE;
 use crate::{moved, profile, shared, wishes};
 use libc::{c_int, c_void, size_t};
@@ -157,14 +158,33 @@ pub unsafe extern "C" fn mremap(
     let Some(engine) = engine() else {
         return pointer(pass());
     };
+    if is_beyond(addr as usize, old) || is_beyond(0, new) {
+        return pointer(match flags & libc::MREMAP_FIXED {
+            0 => call(),
+            // The kernel may empty the place first.
+            _ => Err(libc::EINVAL),
+        });
+    }
     match mapped(engine, addr as usize, old) {
         Some(Ok(part)) => {
             let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
             let made = remap_in_arena(engine, part, new, flags, to);
             return pointer(made.inspect(|addr| profile::allocated(*addr, new)));
         }
-        // The kernel's answer to what is not one mapping.
-        Some(Err(_)) => return pointer(Err(libc::EFAULT)),
+        // The kernel's answer to what is not one mapping, which it shortens all the same.
+        Some(Err(_)) => {
+            let plain = flags & !libc::MREMAP_MAYMOVE == 0;
+            let is_there = matches!(mapped(engine, addr as usize, PAGE), Some(Ok(_)));
+            let (old, new) = (old.next_multiple_of(PAGE), new.next_multiple_of(PAGE));
+            if !plain || !is_there || new == 0 || new > old {
+                return pointer(Err(libc::EFAULT));
+            }
+            if new < old {
+                // SAFETY: the program's own request.
+                unsafe { munmap(addr.wrapping_byte_add(new), old - new) };
+            }
+            return addr;
+        }
         None if engine.in_arena(addr as usize) => return pointer(Err(libc::EINVAL)),
         None => {}
     }
@@ -179,6 +199,15 @@ pub unsafe extern "C" fn mremap(
         return pointer(Err(libc::ENOMEM));
     }
     pointer(pass())
+}
+
+/// Whether a range goes past the end of all that a program can have, where the kernel does nothing
+/// and knows why.
+fn is_beyond(addr: usize, len: usize) -> bool {
+    let end = addr
+        .checked_add(len)
+        .and_then(|end| end.checked_next_multiple_of(PAGE));
+    end.is_none_or(|end| end > USER_END - PAGE)
 }
 
 /// Moves a mapping from elsewhere over pages of the arena, which leave the device.
@@ -205,7 +234,7 @@ fn remap_in_arena(
     to: Option<usize>,
 ) -> Result<usize, i32> {
     const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    let new = new.checked_next_multiple_of(PAGE).ok_or(libc::ENOMEM)?;
+    let new = new.next_multiple_of(PAGE);
     let Part { addr, len, .. } = old;
     let may_move = flags & libc::MREMAP_MAYMOVE != 0;
     let stays = flags & libc::MREMAP_DONTUNMAP != 0;
@@ -233,9 +262,9 @@ fn remap_in_arena(
     let all = addr..addr + len;
     if stays {
         let to = take_for(engine, old, new)?;
-        move_contents(engine, old, to, len);
-        engine.discard(addr, len);
-        return Ok(to);
+        return empty_into(engine, old, to)
+            .map(|()| to)
+            .inspect_err(|_| give(to, new));
     }
     if new <= len {
         if new < len {
@@ -284,6 +313,28 @@ fn move_contents(engine: &Engine, old: Part, to: usize, len: usize) {
     unsafe { core::ptr::copy_nonoverlapping(old.addr as *const u8, to as *mut u8, len) };
 }
 
+/// Moves the contents of a piece that stays, empty. Other threads may store to it meanwhile: page
+/// by page either the new place has that, or the old one.
+fn empty_into(engine: &Engine, old: Part, to: usize) -> Result<(), i32> {
+    let place = Place::new();
+    let page = Piece::new(&place, PAGE).ok_or(libc::ENOMEM)?;
+    for at in (0..old.len).step_by(PAGE) {
+        let (from, to) = (old.addr + at, (to + at) as *mut u8);
+        // SAFETY: the piece has a page of room.
+        let is_withdrawn = unsafe { engine.withdraw(from, page.at) };
+        let from = match is_withdrawn {
+            true => page.at.cast_const(),
+            false => from as *const u8,
+        };
+        // SAFETY: the program's page, or our copy; the new place is unused.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, PAGE) };
+        if !is_withdrawn {
+            engine.discard(old.addr + at, PAGE);
+        }
+    }
+    Ok(())
+}
+
 /// Moves a piece to the place that the program wants, over what is there.
 fn move_to(engine: &Engine, old: Part, new: usize, to: usize, stays: bool) -> Result<usize, i32> {
     let Part { addr, len, .. } = old;
@@ -303,10 +354,10 @@ fn move_to(engine: &Engine, old: Part, new: usize, to: usize, stays: bool) -> Re
         return Err(sluice_region::errno());
     }
     engine.hand_hints_on(addr..addr + len, to, new)?;
-    move_contents(engine, old, to, len.min(new));
-    match stays {
-        true => _ = engine.discard(addr, len),
-        false => give(addr, len),
+    if stays {
+        return empty_into(engine, old, to).map(|()| to);
     }
+    move_contents(engine, old, to, len.min(new));
+    give(addr, len);
     Ok(to)
 }

@@ -3,6 +3,7 @@
 use crate::bounce::{Side, Way, message, message_of, vector, whole};
 use crate::buffers::with_pages;
 use crate::next;
+use crate::piece::Place;
 use crate::waits::told;
 use libc::{c_int, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
@@ -295,7 +296,8 @@ pub unsafe extern "C-unwind" fn sendto(
     to: *const sockaddr,
     len: socklen_t,
 ) -> ssize_t {
-    let address = Side::new(to.cast_mut().cast(), len as size_t, Way::Out);
+    let place = Place::new();
+    let address = Side::new(&place, to.cast_mut().cast(), len as size_t, Way::Out);
     whole(
         (buf, n),
         Way::Out,

@@ -3,12 +3,16 @@
 //! Programs read and write so often that each call cannot take the heap's lock, with signals held
 //! back, twice. So a few pieces are kept, which are had without a lock: a handler of a signal may
 //! read in the midst of it.
+//!
+//! A call may never return: a handler leaves it by `siglongjmp`. So it is noted where on the stack
+//! a piece is used. Who uses one at the very same place later knows that the call is over.
 
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};
+use core::marker::PhantomData;
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicUsize};
 use sluice_region::PAGE;
 
 /// Bytes of a piece that is kept.
@@ -18,27 +22,122 @@ const KEPT: usize = 16;
 
 static SPARE: [AtomicPtr<u8>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
 
+/// Pieces whose use can be noted at once, and how many of the notes one place may have.
+const NOTES: usize = 256;
+const TRIES: usize = 4;
+
+static USES: [Use; NOTES] = [const { Use::none() }; NOTES];
+
+/// A note of a piece that is in use.
+struct Use {
+    /// The address of its [`Place`]; 0 for none.
+    place: AtomicUsize,
+    /// Null until the memory is there.
+    at: AtomicPtr<u8>,
+    bytes: AtomicUsize,
+}
+
+impl Use {
+    const fn none() -> Use {
+        Use {
+            place: AtomicUsize::new(0),
+            at: AtomicPtr::new(null_mut()),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// The note for a place: the one that it had before, or a free one. `None` if others have all
+    /// that it may have.
+    fn of(place: &Place) -> Option<&'static Use> {
+        const GOLDEN: usize = 0x9e37_79b9_7f4a_7c15;
+        let place = &raw const *place as usize;
+        let first = place.wrapping_mul(GOLDEN) >> (usize::BITS - NOTES.ilog2());
+        let notes = || (0..TRIES).map(|n| &USES[(first + n) % NOTES]);
+        let is_mine = |note: &&Use| note.place.load(Relaxed) == place;
+        let is_free = |note: &&Use| {
+            let taken = note.place.compare_exchange(0, place, Acquire, Relaxed);
+            taken.is_ok()
+        };
+        notes().find(is_mine).or_else(|| notes().find(is_free))
+    }
+
+    /// The memory of a call that has never returned.
+    fn left_over(&self) -> Option<(*mut u8, Layout)> {
+        let at = self.at.swap(null_mut(), Relaxed);
+        let layout = layout(self.bytes.load(Relaxed))?;
+        (!at.is_null()).then_some((at, layout))
+    }
+
+    fn note(&self, at: *mut u8, bytes: usize) {
+        self.bytes.store(bytes, Relaxed);
+        self.at.store(at, Relaxed);
+    }
+
+    /// First of all, so that a handler that comes here finds no memory twice.
+    fn forget(&self) {
+        self.at.store(null_mut(), Relaxed);
+        self.place.store(0, Release);
+    }
+}
+
+/// A place on the stack where a piece is used. No two that are in use are the same.
+pub struct Place {
+    _byte: u8,
+}
+
+impl Place {
+    /// Where it is then put it stays as long as the piece is used.
+    pub const fn new() -> Place {
+        Place { _byte: 0 }
+    }
+}
+
 /// A piece, aligned as direct input and output wants it.
-pub struct Piece {
+pub struct Piece<'a> {
     pub at: *mut u8,
     /// As many as were asked for.
     pub bytes: usize,
     layout: Layout,
+    note: Option<&'static Use>,
+    place: PhantomData<&'a Place>,
 }
 
-impl Piece {
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(KEPT_BYTES), PAGE).ok()
+}
+
+impl<'a> Piece<'a> {
     /// Memory for so many bytes; `None` if there is none.
-    pub fn new(bytes: usize) -> Option<Piece> {
-        let layout = Layout::from_size_align(bytes.max(KEPT_BYTES), PAGE).ok()?;
-        if layout.size() == KEPT_BYTES
-            && let Some(at) = spare()
-        {
-            return Some(Piece { at, bytes, layout });
+    pub fn new(place: &'a Place, bytes: usize) -> Option<Piece<'a>> {
+        let layout = layout(bytes)?;
+        let note = Use::of(place);
+        if let Some((at, layout)) = note.and_then(Use::left_over) {
+            give_back(at, layout);
         }
-        // SAFETY: the size is not zero.
-        let at = unsafe { Internal.alloc(layout) };
-        (!at.is_null()).then_some(Piece { at, bytes, layout })
+        let made = take(layout);
+        match (made.is_null(), note) {
+            (true, Some(note)) => note.forget(),
+            (false, Some(note)) => note.note(made, bytes),
+            _ => {}
+        }
+        (!made.is_null()).then_some(Piece {
+            at: made,
+            bytes,
+            layout,
+            note,
+            place: PhantomData,
+        })
     }
+}
+
+fn take(layout: Layout) -> *mut u8 {
+    if layout.size() == KEPT_BYTES
+        && let Some(at) = spare()
+    {
+        return at;
+    }
+    // SAFETY: the size is not zero.
+    unsafe { Internal.alloc(layout) }
 }
 
 /// A piece that was kept.
@@ -48,16 +147,23 @@ fn spare() -> Option<*mut u8> {
     taken.find(|at| !at.is_null())
 }
 
-impl Drop for Piece {
+fn give_back(at: *mut u8, layout: Layout) {
+    let keeps = |slot: &AtomicPtr<u8>| {
+        let kept = slot.compare_exchange(null_mut(), at, Release, Relaxed);
+        kept.is_ok()
+    };
+    if layout.size() != KEPT_BYTES || !SPARE.iter().any(keeps) {
+        // SAFETY: as `take` made it.
+        unsafe { Internal.dealloc(at, layout) };
+    }
+}
+
+impl Drop for Piece<'_> {
     fn drop(&mut self) {
-        let keeps = |slot: &AtomicPtr<u8>| {
-            let kept = slot.compare_exchange(null_mut(), self.at, Release, Relaxed);
-            kept.is_ok()
-        };
-        if self.layout.size() != KEPT_BYTES || !SPARE.iter().any(keeps) {
-            // SAFETY: as `new` made it.
-            unsafe { Internal.dealloc(self.at, self.layout) };
+        if let Some(note) = self.note {
+            note.forget();
         }
+        give_back(self.at, self.layout);
     }
 }
 
@@ -72,7 +178,8 @@ mod tests {
                 std::thread::spawn(move || {
                     for round in 0..2_000 {
                         let bytes = [1, 4_096, KEPT_BYTES, KEPT_BYTES + 1][round % 4];
-                        let held = [0, 1, 2].map(|_| Piece::new(bytes).unwrap());
+                        let places = [const { Place::new() }; 3];
+                        let held = places.each_ref().map(|at| Piece::new(at, bytes).unwrap());
                         for piece in &held {
                             // SAFETY: the piece is this thread's.
                             unsafe { piece.at.write_bytes(mark, bytes) };
@@ -88,5 +195,25 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|it| it.join().unwrap());
+    }
+
+    /// What such calls had was lost: after some ten thousand the program ended.
+    #[test]
+    fn what_a_call_had_that_never_returned_is_had_again() {
+        let place = Place::new();
+        let mut found = Vec::new();
+        for round in 0..100 {
+            let bytes = [100, KEPT_BYTES + 1][round % 2];
+            let piece = Piece::new(&place, bytes).unwrap();
+            if !found.contains(&piece.at) {
+                found.push(piece.at);
+            }
+            // As a handler does.
+            core::mem::forget(piece);
+        }
+        assert!(found.len() <= 2 * KEPT, "{}", found.len());
+        let last = Piece::new(&place, 100).unwrap();
+        let beside = Place::new();
+        assert_ne!(Piece::new(&beside, 100).unwrap().at, last.at);
     }
 }

@@ -5,6 +5,7 @@
 use crate::bounce::{Side, Way};
 use crate::buffers::{is_readable, on_device, signal_engine};
 use crate::next;
+use crate::piece::Place;
 use libc::{c_char, c_int, c_long, c_uint, c_void, mqd_t, size_t, socklen_t, ssize_t, timespec};
 
 next!(next_getsockopt: c"getsockopt"
@@ -52,7 +53,8 @@ pub unsafe extern "C-unwind" fn getsockopt(
         let Some(mut length) = room(value, n) else {
             return next_getsockopt(fd, level, name, value, n);
         };
-        let side = Side::new(value, length as usize, Way::In);
+        let place = Place::new();
+        let side = Side::new(&place, value, length as usize, Way::In);
         let result = next_getsockopt(fd, level, name, side.at(), &mut length);
         if result == 0 {
             side.give(length as usize);
@@ -77,7 +79,8 @@ pub unsafe extern "C-unwind" fn msgrcv(
     kind: c_long,
     flags: c_int,
 ) -> ssize_t {
-    let side = Side::new(to, with_kind(n), Way::In);
+    let place = Place::new();
+    let side = Side::new(&place, to, with_kind(n), Way::In);
     // SAFETY: passed on, or memory of ours that is as long.
     let received = unsafe { next_msgrcv(queue, side.at(), n, kind, flags) };
     if let Ok(bytes) = usize::try_from(received) {
@@ -95,7 +98,8 @@ pub unsafe extern "C-unwind" fn msgsnd(
     n: size_t,
     flags: c_int,
 ) -> c_int {
-    let side = Side::new(from.cast_mut(), with_kind(n), Way::Out);
+    let place = Place::new();
+    let side = Side::new(&place, from.cast_mut(), with_kind(n), Way::Out);
     // SAFETY: passed on, or memory of ours that is as long.
     unsafe { next_msgsnd(queue, side.at(), n, flags) }
 }
@@ -106,8 +110,9 @@ fn receive(
     priority: *mut c_uint,
     call: impl FnOnce(*mut c_char, *mut c_uint) -> ssize_t,
 ) -> ssize_t {
-    let bytes = Side::new(to.cast(), n, Way::In);
-    let rank = Side::new(priority.cast(), size_of::<c_uint>(), Way::In);
+    let places = [const { Place::new() }; 2];
+    let bytes = Side::new(&places[0], to.cast(), n, Way::In);
+    let rank = Side::new(&places[1], priority.cast(), size_of::<c_uint>(), Way::In);
     let received = call(bytes.at().cast(), rank.at().cast());
     if let Ok(count) = usize::try_from(received) {
         bytes.give(count);
@@ -117,8 +122,13 @@ fn receive(
 }
 
 /// A moment of the program's, off the device.
-fn moment(until: *const timespec) -> Side {
-    Side::new(until.cast_mut().cast(), size_of::<timespec>(), Way::Out)
+fn moment(place: &Place, until: *const timespec) -> Side<'_> {
+    Side::new(
+        place,
+        until.cast_mut().cast(),
+        size_of::<timespec>(),
+        Way::Out,
+    )
 }
 
 /// # Safety
@@ -146,7 +156,8 @@ pub unsafe extern "C-unwind" fn mq_timedreceive(
     priority: *mut c_uint,
     until: *const timespec,
 ) -> ssize_t {
-    let until = moment(until);
+    let place = Place::new();
+    let until = moment(&place, until);
     // SAFETY: as above.
     receive((to, n), priority, |to, priority| unsafe {
         next_timed_receive(queue, to, n, priority, until.at().cast())
@@ -162,7 +173,8 @@ pub unsafe extern "C-unwind" fn mq_send(
     n: size_t,
     priority: c_uint,
 ) -> c_int {
-    let side = Side::new(from.cast_mut().cast(), n, Way::Out);
+    let place = Place::new();
+    let side = Side::new(&place, from.cast_mut().cast(), n, Way::Out);
     // SAFETY: as above.
     unsafe { next_send(queue, side.at().cast(), n, priority) }
 }
@@ -177,9 +189,10 @@ pub unsafe extern "C-unwind" fn mq_timedsend(
     priority: c_uint,
     until: *const timespec,
 ) -> c_int {
+    let places = [const { Place::new() }; 2];
     let (side, until) = (
-        Side::new(from.cast_mut().cast(), n, Way::Out),
-        moment(until),
+        Side::new(&places[0], from.cast_mut().cast(), n, Way::Out),
+        moment(&places[1], until),
     );
     // SAFETY: as above.
     unsafe { next_timed_send(queue, side.at().cast(), n, priority, until.at().cast()) }

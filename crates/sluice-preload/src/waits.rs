@@ -8,6 +8,7 @@ use crate::bounce::{Side, Way};
 use crate::buffers::{on_device, signal_engine, with_pages};
 use crate::mask::without_bus;
 use crate::next;
+use crate::piece::Place;
 use core::ptr::copy_nonoverlapping;
 use libc::{c_int, c_long, c_uint, c_void, clockid_t, epoll_event, fd_set, id_t, idtype_t};
 use libc::{itimerspec, itimerval, nfds_t, pid_t, pollfd, rusage, siginfo_t, sigset_t, size_t};
@@ -289,36 +290,36 @@ pub unsafe extern "C-unwind" fn sigsuspend(mask: *const sigset_t) -> c_int {
 }
 
 /// Sets of descriptors are longer than their type says where a program makes them so.
-struct Set {
+struct Set<'a> {
     theirs: *mut fd_set,
-    ours: Option<[c_long; Set::WORDS]>,
+    ours: Option<[c_long; SET_WORDS]>,
     /// In place of that, for a set that is longer.
-    side: Option<Side>,
+    side: Option<Side<'a>>,
     words: usize,
 }
 
-impl Set {
-    /// As many as the type has.
-    const WORDS: usize = size_of::<fd_set>() / size_of::<c_long>();
+/// As many as the type has.
+const SET_WORDS: usize = size_of::<fd_set>() / size_of::<c_long>();
 
+impl<'a> Set<'a> {
     /// # Safety
     /// Null, or the program's set of so many descriptors.
-    unsafe fn of(theirs: *mut fd_set, count: c_int) -> Set {
+    unsafe fn of(place: &'a Place, theirs: *mut fd_set, count: c_int) -> Set<'a> {
         let words = (count.max(0) as usize).div_ceil(c_long::BITS as usize);
         let end = (theirs as usize).saturating_add(words * size_of::<c_long>());
         let placed = !theirs.is_null()
-            && (1..=Set::WORDS).contains(&words)
+            && (1..=SET_WORDS).contains(&words)
             && signal_engine().is_some_and(|engine| {
                 on_device(engine, theirs as usize) || on_device(engine, end - 1)
             });
         let ours = placed.then(|| {
-            let mut copy = [0; Set::WORDS];
+            let mut copy = [0; SET_WORDS];
             // SAFETY: by contract, and not longer than the copy.
             unsafe { copy_nonoverlapping(theirs.cast(), copy.as_mut_ptr(), words) };
             copy
         });
         let bytes = words * size_of::<c_long>();
-        let side = (words > Set::WORDS).then(|| Side::new(theirs.cast(), bytes, Way::In));
+        let side = (words > SET_WORDS).then(|| Side::new(place, theirs.cast(), bytes, Way::In));
         Set {
             theirs,
             ours,
@@ -359,7 +360,8 @@ unsafe fn with_sets(
 ) -> c_int {
     // SAFETY: passed on.
     unsafe {
-        let mut held = sets.map(|set| Set::of(set, n));
+        let places = [const { Place::new() }; 3];
+        let mut held = [0, 1, 2].map(|at| Set::of(&places[at], sets[at], n));
         let result = call(held.each_mut().map(Set::at));
         for set in held {
             set.give_back();

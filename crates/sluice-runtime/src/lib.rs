@@ -77,6 +77,7 @@ mod told;
 mod turn;
 mod waited;
 mod watch;
+mod withdraw;
 
 pub use affinity::choose as choose_cpus;
 pub use calm::{calm, hold_signals, is_calm, restore_signals};

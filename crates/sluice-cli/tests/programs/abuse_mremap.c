@@ -2,6 +2,8 @@
 #include "abuse.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #define PAGES 2048u
@@ -97,6 +99,54 @@ static void dontunmap(void) {
     CHECK(munmap(words, BYTES) == 0 && munmap(moved, BYTES) == 0);
 }
 
+/* Another thread counts in every page meanwhile. Each count is in one of the places. */
+enum { COUNTED = 64, MOVES = 30 };
+
+static atomic_ulong *counters, done[COUNTED];
+static atomic_int is_over;
+
+static void *count_on(void *unused) {
+    for (size_t page = 0; !atomic_load(&is_over); page = (page + 1) % COUNTED) {
+        atomic_fetch_add(&counters[page * PER_PAGE], 1);
+        atomic_fetch_add(&done[page], 1);
+    }
+    return unused;
+}
+
+static void counted(int is_fixed) {
+    size_t bytes = COUNTED * PAGE;
+    int flags = MREMAP_MAYMOVE | MREMAP_DONTUNMAP | (is_fixed ? MREMAP_FIXED : 0);
+    unsigned long found[COUNTED] = {0};
+    counters = space(bytes, PROT_READ | PROT_WRITE);
+    pthread_t thread;
+    atomic_store(&is_over, 0);
+    CHECK(pthread_create(&thread, NULL, count_on, NULL) == 0);
+    for (int move = 0; move < MOVES; move++) {
+        usleep(2000);
+        void *target = is_fixed ? space(bytes, PROT_READ | PROT_WRITE) : NULL;
+        atomic_ulong *moved = mremap(counters, bytes, bytes, flags, target);
+        CHECK(moved != MAP_FAILED);
+        for (size_t page = 0; page < COUNTED; page++)
+            found[page] += atomic_load(&moved[page * PER_PAGE]);
+        CHECK(munmap(moved, bytes) == 0);
+    }
+    atomic_store(&is_over, 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    for (size_t page = 0; page < COUNTED; page++) {
+        found[page] += atomic_load(&counters[page * PER_PAGE]);
+        CHECK(found[page] == atomic_exchange(&done[page], 0));
+    }
+    CHECK(munmap(counters, bytes) == 0);
+}
+
+static void dontunmap_while_others_store(void) {
+    uint64_t *words = written();
+    CHECK(wrong(words, PAGES) == 0);
+    counted(0);
+    counted(1);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
 /* What the kernel refuses is refused in the same way. */
 static void refusals(void) {
     char *words = (char *)written();
@@ -123,6 +173,8 @@ int main(int count, char **arguments) {
         fixed(PAGES + PAGES / 2);
     } else if (strcmp(arguments[1], "dontunmap") == 0) {
         dontunmap();
+    } else if (strcmp(arguments[1], "counted") == 0) {
+        dontunmap_while_others_store();
     } else if (strcmp(arguments[1], "refusals") == 0) {
         refusals();
     } else {

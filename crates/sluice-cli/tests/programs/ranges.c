@@ -35,8 +35,18 @@ static void answers(char *at, size_t bytes) {
     CHECK(SAYS(madvise(at, round + PAGE, MADV_DONTNEED), EINVAL));
     CHECK(MAPS_NOT(mremap(at + 1, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EINVAL));
     CHECK(MAPS_NOT(mremap(at, PAGE, 0, MREMAP_MAYMOVE), EINVAL));
-    CHECK(mremap(at, PAGE, -1ul, MREMAP_MAYMOVE) == MAP_FAILED);
-    CHECK(mremap(at, FAR, 2 * FAR, MREMAP_MAYMOVE) == MAP_FAILED);
+    size_t beyond[] = {-1ul, -2ul * PAGE, 1ul << 63, 1ul << 47};
+    for (int i = 0; i < 4; i++) {
+        CHECK(MAPS_NOT(mremap(at, PAGE, beyond[i], MREMAP_MAYMOVE), EINVAL));
+        CHECK(MAPS_NOT(mremap(at, bytes, beyond[i], 0), EINVAL));
+        CHECK(MAPS_NOT(mremap(at, beyond[i], PAGE, MREMAP_MAYMOVE), EINVAL));
+        CHECK(MAPS_NOT(mremap(at, beyond[i], beyond[i], MREMAP_MAYMOVE), EINVAL));
+        int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+        CHECK(MAPS_NOT(mremap(at, bytes, beyond[i], fixed, at + bytes), EINVAL));
+    }
+    CHECK(MAPS_NOT(mremap(at, bytes, FAR, MREMAP_MAYMOVE), ENOMEM));
+    CHECK(MAPS_NOT(mremap(at, bytes, 2 * FAR - 2 * PAGE, MREMAP_MAYMOVE), ENOMEM));
+    CHECK(mremap(at, FAR, 2 * FAR - 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
     CHECK(MAPS_NOT(mmap(at + 1, bytes, BOTH, PLAIN | MAP_FIXED, -1, 0), EINVAL));
     CHECK(MAPS_NOT(mmap(at, 0, BOTH, PLAIN | MAP_FIXED, -1, 0), EINVAL));
     CHECK(MAPS_NOT(mmap(at, -1ul, BOTH, PLAIN | MAP_FIXED, -1, 0), ENOMEM));
@@ -47,6 +57,20 @@ static void answers(char *at, size_t bytes) {
     CHECK(SAYS(mincore(at + 1, PAGE, there), EINVAL));
     CHECK(SAYS(msync(at + 1, PAGE, MS_ASYNC), EINVAL));
     CHECK(SAYS(mlock(at, -2ul * PAGE - (size_t)at), ENOMEM));
+}
+
+/* It goes on to the end that is named, over holes. */
+static void shortened_over_a_hole(void) {
+    char *at = map(4 * LEAST);
+    CHECK(at && munmap(at + 2 * LEAST, PAGE) == 0);
+    fill((uint64_t *)at, LEAST / 8, 5);
+    CHECK(MAPS_NOT(mremap(at, 4 * LEAST, 5 * LEAST, MREMAP_MAYMOVE), EFAULT));
+    CHECK(mremap(at, 4 * LEAST, 4 * LEAST, MREMAP_MAYMOVE) == at);
+    CHECK(MAPS_NOT(mremap(at + 2 * LEAST, 2 * LEAST, LEAST, 0), EFAULT));
+    CHECK(mremap(at, 4 * LEAST, LEAST, 0) == at);
+    CHECK(SAYS(mprotect(at + LEAST, PAGE, BOTH), ENOMEM));
+    CHECK(SAYS(mprotect(at + 3 * LEAST, PAGE, BOTH), ENOMEM));
+    CHECK(wrong_words((uint64_t *)at, LEAST / 8, 5) == 0 && munmap(at, LEAST) == 0);
 }
 
 /* All that is left of the device, so that the last piece ends where the device ends. */
@@ -72,7 +96,7 @@ static void ranges_past_the_end(void) {
         CHECK(SAYS(mprotect(last, reach, PROT_READ), ENOMEM));
         CHECK(SAYS(mprotect(last, reach, BOTH), ENOMEM));
         CHECK(SAYS(madvise(last, reach, MADV_WILLNEED), ENOMEM));
-        CHECK(MAPS_NOT(mremap(last, reach, 2 * reach, MREMAP_MAYMOVE), EFAULT));
+        CHECK(MAPS_NOT(mremap(last, reach, reach + PAGE, MREMAP_MAYMOVE), EFAULT));
         CHECK(mmap(last, reach, BOTH, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED);
         CHECK(SAYS(mlock(last, reach), ENOMEM));
     }
@@ -115,6 +139,7 @@ int main(void) {
     answers(at, bytes);
     CHECK(wrong_words((uint64_t *)at, bytes / 8, 1) == 0);
     locked_memory_goes_on();
+    shortened_over_a_hole();
     ranges_past_the_end();
     puts("well");
     return 0;
