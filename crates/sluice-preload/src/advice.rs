@@ -4,13 +4,15 @@
 //! a range has besides is the kernel's.
 
 use crate::answers::status;
+use crate::buffers::signal_engine;
 use crate::device::engine;
 use crate::heap::next_run;
 use crate::parts::{Part, of_arena, whole};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use libc::{c_int, c_void, size_t};
 use sluice_abi::Counter;
 use sluice_model::Pattern;
-use sluice_region::raw_madvise;
+use sluice_region::{PAGE, raw_madvise};
 use sluice_runtime::{Engine, Hint, OnDevice};
 
 /// Advice newer than the binding to the C library.
@@ -125,6 +127,9 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
         }
         // These would change pages behind the device's back. A kernel without them says this.
         libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => return Err(libc::EINVAL),
+        libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE if signal_engine().is_some() => {
+            return populate(engine, addr, len, advice);
+        }
         _ => match hint_of(advice) {
             Some(hint) => return hint_run(engine, hint, addr, len, advice),
             None => return pass(),
@@ -153,6 +158,38 @@ fn drop_run(
         engine.count(counter, dropped);
         Ok(())
     })
+}
+
+/// Brings pages in, in signal mode: the kernel cannot. As it does, up to one that the program may
+/// not access so.
+fn populate(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(), i32> {
+    let to_write = advice == libc::MADV_POPULATE_WRITE;
+    each_alike(engine, addr, len, |at, bytes, is_off_device| {
+        if is_off_device {
+            // SAFETY: the program's own request, for memory that is the kernel's.
+            return unsafe { raw_madvise(at, bytes, advice) };
+        }
+        let may = engine.served_run(at, at + bytes, to_write);
+        let may = may.filter(|run| run.start == at).map_or(0, |run| run.len());
+        for page in (at..at + may).step_by(PAGE) {
+            touch(page, to_write);
+        }
+        match may == bytes {
+            true => Ok(()),
+            false => Err(libc::EINVAL),
+        }
+    })
+}
+
+/// Loads from a page, or stores what it has.
+fn touch(page: usize, to_write: bool) {
+    // SAFETY: memory of the program's, which others may change at the same time.
+    let word = unsafe { &*(page as *const AtomicU64) };
+    let has = word.load(Relaxed);
+    if to_write {
+        // Where it has changed meanwhile somebody has stored there.
+        let _ = word.compare_exchange(has, has, Relaxed, Relaxed);
+    }
 }
 
 /// Whether the kernel refuses such advice for locked memory.

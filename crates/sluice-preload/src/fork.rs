@@ -5,12 +5,13 @@
 //! order before and in order after, so ours must be registered first; jemalloc registers its own
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
+use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, refuse};
 use crate::heap::{self, SPACE};
 use crate::{internal, next};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
-use sluice_region::PAGE;
+use sluice_region::{PAGE, errno};
 use sluice_runtime::{hold_signals, restore_signals};
 
 type Handler = Option<unsafe extern "C" fn()>;
@@ -56,6 +57,9 @@ pub unsafe extern "C" fn __register_atfork(
 static MASK: AtomicU64 = AtomicU64::new(0);
 /// Whether that thread took the heap's lock to fork, and had it not before.
 static HOLDS_HEAP: AtomicBool = AtomicBool::new(false);
+/// The `errno` of the thread that forks. Only what makes the child sets another in between: where
+/// it is none, there is a child.
+static ERRNO: AtomicI32 = AtomicI32::new(0);
 
 /// Every lock is taken, outermost first, so that the child finds them all at rest.
 ///
@@ -75,19 +79,28 @@ pub unsafe extern "C" fn prepare() {
         touch_stack();
     }
     internal::lock().acquire();
+    ERRNO.store(errno(), Relaxed);
+    set_errno(0);
 }
 
 /// After a fork, in the parent.
 pub unsafe extern "C" fn parent() {
     let Some(engine) = engine() else { return };
+    let has_child = errno() == 0;
+    let errno_after = if has_child {
+        ERRNO.load(Relaxed)
+    } else {
+        errno()
+    };
     internal::lock().release();
-    engine.after_fork_in_parent();
+    engine.after_fork_in_parent(has_child);
     SPACE.release();
     let before = MASK.load(Relaxed);
     if HOLDS_HEAP.load(Relaxed) {
         heap::let_go();
     }
     restore_signals(before);
+    set_errno(errno_after);
 }
 
 /// After a fork, in the child.
@@ -96,6 +109,7 @@ pub unsafe extern "C" fn child() {
         return;
     };
     know();
+    let errno_before = ERRNO.load(Relaxed);
     heap::hold_in_child();
     internal::lock().release();
     if let Err(e) = engine.after_fork_in_child() {
@@ -107,6 +121,7 @@ pub unsafe extern "C" fn child() {
         heap::let_go();
     }
     restore_signals(before);
+    set_errno(errno_before);
 }
 
 /// Makes what the thread needs of its stack resident, if that is on the device: until the child's

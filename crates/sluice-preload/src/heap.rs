@@ -1,7 +1,7 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
 use crate::device::engine;
-use crate::profile;
+use crate::{deferred, profile};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -29,13 +29,22 @@ fn holder() -> u32 {
 
 /// The program's allocations, for the calling thread alone.
 pub fn allocations() -> Guard<'static, Dlmalloc<Arena>> {
-    HEAP.lock_as(holder())
+    let mut heap = HEAP.lock_as(holder());
+    // SAFETY: chunks of this heap, each of which was given back once.
+    deferred::free_all(|chunk| unsafe { heap.c_free(chunk) });
+    heap
+}
+
+/// Whether the calling thread has the heap's lock: a handler of a signal, which came in the midst
+/// of an allocation, would wait for itself.
+pub fn is_held() -> bool {
+    HEAP.is_held_by(holder())
 }
 
 /// Takes the heap's lock for a fork. False if the calling thread has it: a handler of a signal
 /// forks, which came in the midst of an allocation.
 pub fn hold() -> bool {
-    let is_free = !HEAP.is_held_by(holder());
+    let is_free = !is_held();
     if is_free {
         HEAP.acquire_as(holder());
     }

@@ -3,12 +3,13 @@
 //! Three sources: the library's own range before there is a device, the device after that, or the
 //! next allocator when the program brings one of its own (jemalloc, tcmalloc), whose mappings are
 //! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale`
-//! allocate is from the library's own range always, see [`crate::system`].
+//! allocate is from the library's own range always, see [`crate::system`]. So is what a handler of
+//! a signal allocates in the midst of an allocation of its thread.
 
 use crate::buffers::set_errno;
 use crate::device::{Heap, heap};
-use crate::heap::allocations;
-use crate::{internal, next, profile, system};
+use crate::heap::{allocations, is_held};
+use crate::{deferred, internal, next, profile, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, size_t};
@@ -107,6 +108,7 @@ fn source(caller: usize) -> Heap {
     match heap() {
         Heap::Early => Heap::Early,
         _ if system::asks(caller) => Heap::Early,
+        Heap::Device if is_held() => Heap::Early,
         other => other,
     }
 }
@@ -175,7 +177,10 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
         match (on_device(p.cast()), heap()) {
             (true, Heap::Device) => {
                 forget(p.cast());
-                allocations().c_free(p.cast());
+                match is_held() {
+                    true => deferred::give(p.cast()),
+                    false => allocations().c_free(p.cast()),
+                }
             }
             // In the midst of a fork the heap is locked: better to lose a few bytes.
             (true, _) => {}
@@ -229,6 +234,9 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
                 free(p);
                 return null_mut();
             }
+            if is_held() {
+                return move_chunk(p, size, caller);
+            }
             forget(p.cast());
             let made = allocations().c_realloc(p.cast(), size);
             // It may be where it was, and may be what it was. What was copied has missed for no
@@ -241,6 +249,20 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
             return or_no_memory(made);
         }
         next_realloc(p, size)
+    }
+}
+
+/// Takes a chunk of the device to where its owner can have memory in the midst of an allocation.
+unsafe fn move_chunk(p: *mut c_void, size: size_t, caller: usize) -> *mut c_void {
+    // SAFETY: the pointer came from dlmalloc.
+    unsafe {
+        let new = malloc_for(size, caller);
+        if !new.is_null() {
+            let keep = device_usable(p.cast()).min(size);
+            copy_nonoverlapping(p.cast::<u8>(), new.cast::<u8>(), keep);
+            free(p);
+        }
+        new
     }
 }
 

@@ -42,7 +42,6 @@ impl Engine {
         self.core.acquire();
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
-        core.live.change().add(Counter::Forks, 1);
         if let Backing::Private(b) = &core.host.backing {
             match b.give_to_children() {
                 // Where the program has kept memory from this process, there is none.
@@ -64,10 +63,11 @@ impl Engine {
         }
     }
 
-    /// In the parent: goes on.
-    pub fn after_fork_in_parent(&self) {
+    /// In the parent: goes on, also if there is no child.
+    pub fn after_fork_in_parent(&self, has_child: bool) {
         // SAFETY: as in `before_fork`.
         let core = unsafe { self.core.get_held() };
+        core.live.change().add(Counter::Forks, has_child.into());
         core.keep_from_children();
         if let Some(file) = core.host.file() {
             file.after_fork_in_parent();

@@ -12,6 +12,7 @@ mod files;
 mod fork;
 mod graph;
 mod hints;
+mod interrupted;
 mod kept;
 mod lossless;
 mod memory;

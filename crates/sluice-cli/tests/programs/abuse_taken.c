@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 
 #define PAGES 2048u
@@ -65,6 +68,73 @@ static void messages(void) {
     CHECK(msgctl(queue, IPC_RMID, NULL) == 0);
     CHECK(bytes == sizeof got->bytes && got->kind == 7);
     CHECK(strcmp(got->bytes, "of the heap") == 0);
+}
+
+/* Semaphores of System V, and what queues and segments say of themselves. */
+static void semaphores(void) {
+    int set = semget(IPC_PRIVATE, 300, IPC_CREAT | 0600);
+    CHECK(set >= 0);
+    unsigned short *values = missing(300), *got = missing(300);
+    for (int n = 0; n < 300; n++)
+        values[n] = n;
+    leave();
+    CHECK(semctl(set, 0, SETALL, values) == 0);
+    leave();
+    CHECK(semctl(set, 0, GETALL, got) == 0);
+    for (int n = 0; n < 300; n++)
+        CHECK(got[n] == n && values[n] == n);
+    CHECK(semctl(set, 7, GETVAL) == 7 && semctl(set, 7, SETVAL, 9) == 0);
+    struct sembuf *steps = missing(6);
+    steps[0] = (struct sembuf){7, -4, 0}, steps[1] = (struct sembuf){8, 2, 0};
+    leave();
+    CHECK(semop(set, steps, 2) == 0);
+    struct timespec *longest = missing(8);
+    leave();
+    CHECK(semtimedop(set, steps, 2, longest) == 0);
+    CHECK(semctl(set, 7, GETVAL) == 1 && semctl(set, 8, GETVAL) == 12);
+    leave();
+    CHECK(semtimedop(set, steps, 2, longest) == -1 && errno == EAGAIN);
+    struct semid_ds *about = missing(40);
+    leave();
+    CHECK(semctl(set, 0, IPC_STAT, about) == 0 && about->sem_nsems == 300);
+    CHECK(semctl(set, 0, IPC_RMID) == 0);
+    CHECK(semop(set, steps, 2) == -1 && errno == EINVAL);
+    int queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+    int segment = shmget(IPC_PRIVATE, 5 * PAGE, IPC_CREAT | 0600);
+    struct msqid_ds *of_queue = missing(40);
+    struct shmid_ds *of_segment = missing(40);
+    CHECK(queue >= 0 && segment >= 0);
+    leave();
+    int asked = msgctl(queue, IPC_STAT, of_queue) | shmctl(segment, IPC_STAT, of_segment);
+    CHECK(msgctl(queue, IPC_RMID, NULL) == 0 && shmctl(segment, IPC_RMID, NULL) == 0);
+    CHECK(asked == 0 && of_queue->msg_qnum == 0 && of_segment->shm_segsz == 5 * PAGE);
+}
+
+/* Pages are there afterwards, with what they had; the program may not access all. */
+static void populated(void) {
+    char *pages = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    for (int n = 0; n < 32; n++)
+        pages[n * PAGE] = (char)n;
+    int both[] = {MADV_POPULATE_READ, MADV_POPULATE_WRITE};
+    for (int n = 0; n < 2; n++) {
+        leave();
+        CHECK(madvise(pages, 64 * PAGE, both[n]) == 0);
+        CHECK(madvise(words, PAGES * PAGE, both[n]) == 0);
+        CHECK(madvise(pages + 1, PAGE, both[n]) == -1 && errno == EINVAL);
+    }
+    CHECK(mprotect(pages + 40 * PAGE, PAGE, PROT_NONE) == 0);
+    CHECK(munmap(pages + 50 * PAGE, PAGE) == 0);
+    for (int n = 0; n < 2; n++) {
+        leave();
+        CHECK(madvise(pages, 40 * PAGE, both[n]) == 0);
+        CHECK(madvise(pages, 45 * PAGE, both[n]) == -1 && errno == EINVAL);
+        CHECK(madvise(pages + 41 * PAGE, 20 * PAGE, both[n]) == -1 && errno == ENOMEM);
+    }
+    for (int n = 0; n < 32; n++)
+        CHECK(pages[n * PAGE] == (char)n);
+    for (int n = 32; n < 40; n++)
+        CHECK(pages[n * PAGE] == 0);
 }
 
 /* Queues of POSIX. */
@@ -124,7 +194,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*part)(void);
     } parts[] = {{"error", error}, {"messages", messages}, {"queues", queues},
-                 {"random", random_bytes}, {"sets", sets}};
+                 {"random", random_bytes}, {"sets", sets},
+                 {"semaphores", semaphores}, {"populated", populated}};
     limit(25);
     CHECK(argc == 2);
     words = filled(PAGES);

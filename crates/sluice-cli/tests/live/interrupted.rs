@@ -1,0 +1,37 @@
+//! Handlers of signals that come in the midst of a call, calls that never return, and forks that
+//! the kernel refuses.
+
+use crate::abuse::{all_well, fault, small, within_limit};
+use crate::build::helper;
+use crate::sluice::TRAPS;
+
+/// The thread waited for the heap's lock, which it had. Without a device the C library takes none
+/// for a program with one thread; what becomes of its lists then is its own affair.
+#[test]
+fn handlers_may_allocate_in_the_midst_of_an_allocation() {
+    let program = helper!("abuse_interrupted.c");
+    let program = program.to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare([program, "allocate"]));
+        assert_eq!(fault(&out), None, "{trap}");
+        out.evicted();
+    }
+}
+
+/// In signal mode memory of the library's own was lost each time, until there was none.
+#[test]
+fn a_handler_may_leave_a_call_for_good() {
+    all_well(helper!("abuse_jumps.c"), &[""]);
+}
+
+/// The report counted them as forks.
+#[test]
+fn forks_that_are_refused_are_none() {
+    let program = helper!("abuse_refused.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare([program]));
+        assert_eq!(fault(&out), None, "{trap}");
+        assert_eq!(out.number("/host/forks"), 3, "{trap}");
+        out.evicted();
+    }
+}
