@@ -1,6 +1,6 @@
 //! Semaphores, queues and segments of System V, for signal mode: what their calls read, and what
-//! they say of themselves. The kernel takes nothing away by them before it has read all; so they are
-//! tried again. Messages are [`crate::taken`]'s.
+//! they say of themselves. By these the kernel takes nothing away before it has read all, so that
+//! they can be tried again. Messages are [`crate::taken`]'s.
 
 use crate::buffers::{Buffers, One, with_pages};
 use crate::next;

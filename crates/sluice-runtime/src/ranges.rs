@@ -233,8 +233,8 @@ impl Engine {
         });
     }
 
-    /// Brings a range back under the device, empty. The caller has mapped it afresh. What the kernel
-    /// refuses to register stays off the device.
+    /// Brings a range back under the device, empty. The caller has mapped it afresh. What the
+    /// kernel refuses to register stays off the device.
     pub fn rejoin_device(&self, start: usize, len: usize) {
         in_service(|| self.rejoin_device_now(start, len));
     }

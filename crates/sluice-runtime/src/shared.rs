@@ -236,8 +236,9 @@ impl SharedBacking {
         map_page(uffd, page, self.zeros.addr(), fill)
     }
 
-    /// Unmaps a page in every mapping. `written` becomes true if it was written in one of them: what
-    /// the kernel knew of that has gone with its entry, also where another mapping keeps the page.
+    /// Unmaps a page in every mapping. `written` becomes true if it was written in one of them:
+    /// what the kernel knew of that has gone with its entry, also where another mapping keeps the
+    /// page.
     pub fn unmap(&self, pagemap: &Pagemap, lpn: u64, written: &mut bool) -> Left {
         // SAFETY: shared memory: only the page-table entry goes.
         self.unmap_by(pagemap, lpn, written, |page| unsafe {
