@@ -256,7 +256,10 @@ impl SharedBacking {
         let second = self.address_of(lpn, 0).map(|(_, next)| next);
         let is_one = second.is_none_or(|at| self.address_of(lpn, at).is_none());
         for page in self.windows.iter().filter_map(|w| w.page_of(lpn)) {
-            let is_there = !*written && (is_one || pagemap.is_present(page));
+            // What the kernel has reclaimed of the only mapping it does not say. In the child of a
+            // fork there is nothing yet.
+            let may_be = |page| pagemap.is_present(page) || is_one && pagemap.is_written(page);
+            let is_there = !*written && may_be(page);
             if let Err(errno) = drop_entry(page) {
                 return Left::Pinned(errno);
             }
@@ -417,6 +420,22 @@ mod tests {
             let left = shared.unmap_by(&pagemap, lpn, &mut written, store_first);
             assert_eq!((left, written), (Left::Written, true), "page {lpn}");
         }
+    }
+
+    /// As in the child of a fork, which has its parent's mapping, and nothing there.
+    #[test]
+    fn a_page_that_was_never_mapped_leaves_clean() {
+        let (_uffd, pagemap, mut shared, [_first, second]) = mapped_twice();
+        let cut = shared.cut(second.addr(), second.len(), &pagemap, |_| ());
+        assert_eq!((cut, shared.windows.len()), (Ok(()), 1));
+        let fd = sluice_region::memfd(PAGES * PAGE).expect("memory");
+        let fresh = Mapping::shared(fd, 512 * PAGES * PAGE).expect("a mapping");
+        // SAFETY: our own descriptor, which the mapping does not need.
+        unsafe { libc::close(fd) };
+        shared.windows[0].start = fresh.addr();
+        let mut written = false;
+        assert_eq!(shared.unmap(&pagemap, 102, &mut written), Left::Clean);
+        assert!(!written);
     }
 
     /// A second mapping, which the program has locked past all hooks, keeps its page.
