@@ -90,6 +90,17 @@ def test_very_many_places_have_some_of_their_words(count: int, told: int) -> Non
     assert all(words[place] == word for place, word in shown.items())
 
 
+def test_a_few_long_words_have_lines_and_are_not_turned() -> None:
+    """Turned, they took a third of the picture's height."""
+    axes = Figure().subplots()
+    words = ["loads in order", "non-temporal stores, stride of 16 KiB", *["stores in order"] * 3]
+    draw._places(axes, np.arange(len(words)), words)
+    shown = axes.get_xticklabels()
+    assert [label.get_text() for label in shown[:2]] == [
+        "loads in order", "non-temporal stores,\nstride of 16 KiB"]
+    assert all(label.get_rotation() == 0 for label in shown)
+
+
 @pytest.mark.parametrize(("values", "unit", "words"), [
     ([5710.2, 6100.0], "ns", "5,710 → 6,100 ns"), ([0.6, 0.5991], "fraction", "60 → 59.9 %"),
     ([1.0, 0.585], "", "1 → 0.585"), ([1e7], "", "10,000,000")])

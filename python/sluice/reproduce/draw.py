@@ -24,8 +24,9 @@ from sluice.reproduce.grid import Grid, number_of
 # Colours of the page's palette; where there are more series than colours, hatches tell them apart.
 _HATCHES = ("", "///", "...", "xxx")
 _PANELS_A_ROW = 4
-# Words along an axis, at most.
+# Words along an axis, at most; letters that a line of them has room for.
 _WORDS = 50
+_ALONG = 100
 # Bars whose highest is less than so many times the lowest need no logarithmic axis.
 _PLAIN = 10
 # Numbers along a logarithmic axis of a panel, at most: they are long.
@@ -135,7 +136,8 @@ def _panel_titles(one: Evaluated, figure: Figure, panels: Sequence[dict[str, str
     titles, of = one.experiment.titles(figure.panel), _title(one, figure.panel)
     labels = [titles.get(panel.get(figure.panel, ""), panel.get(figure.panel, ""))
               for panel in panels]
-    whole = [f"{of}: {label}" for label in labels]
+    # "round: first round" says it twice.
+    whole = [label if of in label else f"{of}: {label}" for label in labels]
     has_room = bool(of) and max(map(len, whole)) <= _TITLE
     return whole if has_room else labels
 
@@ -297,6 +299,11 @@ def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
     every = math.ceil(len(words) / _WORDS) or 1
     words = words[::every]
     turn = sum(len(word) for word in words) > 90
+    spec = axes.get_subplotspec()
+    room = _ALONG // (spec.get_gridspec().ncols if spec else 1) // max(1, len(words))
+    if turn and all(len(part) <= room for word in words for part in word.split()):
+        # A few long words have lines below each other: turned they would take the picture.
+        words, turn = [fill(word, room) for word in words], False
     axes.set_xticks(places[::every], words, rotation=30 if turn else 0,
                     ha="right" if turn else "center")
     axes.tick_params(axis="x", length=0)
