@@ -57,7 +57,7 @@ pub enum StartError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The system refused what was attempted.
-    #[error("{what}: {}", Told::number(*errno))]
+    #[error("{what}: {}{}", Told::number(*errno), user_advice(*errno))]
     System {
         /// What that was.
         what: &'static str,
@@ -147,13 +147,25 @@ pub fn failed(path: &Path, source: io::Error) -> StartError {
     StartError::File { path, source }
 }
 
+/// What to do where a user may not have what the one before had.
+macro_rules! as_that_user {
+    () => {
+        ": a program that changes its user is to be started by `sluice run` as that user (see \
+         `sluice doctor`)"
+    };
+}
+
 fn advice(error: &OpenError) -> &'static str {
     match error {
-        OpenError::Permission => {
-            ", which event mode needs: a program that changes its user is to be started by `sluice \
-             run` as that user (see `sluice doctor`)"
-        }
+        OpenError::Permission => concat!(", which event mode needs", as_that_user!()),
         OpenError::Missing | OpenError::Features(_) | OpenError::Valgrind | OpenError::Os(_) => "",
+    }
+}
+
+fn user_advice(errno: i32) -> &'static str {
+    match errno {
+        libc::EACCES => as_that_user!(),
+        _ => "",
     }
 }
 

@@ -56,6 +56,21 @@ fn so_are_those_of_another_user_or_in_a_sandbox() {
     }
 }
 
+/// In signal mode the message was one of a file of the kernel's.
+#[test]
+fn a_child_of_another_user_ends_and_says_what_to_do() {
+    let script = "import os; os.setuid(65534); child = os.fork(); child or os._exit(0); \
+                  print(os.waitpid(child, 0)[1] >> 8)";
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["/usr/bin/python3", "-c", script]);
+        assert_eq!((out.status.code(), out.own_stdout()), (Some(0), "2\n"));
+        assert!(
+            out.stderr.contains("a program that changes its user"),
+            "{out:#?}"
+        );
+    }
+}
+
 /// Children that no fork made with a copy of their parent.
 #[test]
 fn so_are_those_that_are_spawned() {
