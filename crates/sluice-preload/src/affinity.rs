@@ -1,6 +1,7 @@
 //! The CPUs that the program chooses for its threads. A handler of event mode holds a thread on a
 //! CPU for a moment, and must not undo a choice that falls into it.
 
+use crate::buffers::with_pages;
 use crate::device::engine;
 use crate::next;
 use libc::{c_int, cpu_set_t, pid_t, pthread_t, size_t};
@@ -40,8 +41,11 @@ pub unsafe extern "C" fn sched_setaffinity(
     size: size_t,
     set: *const cpu_set_t,
 ) -> c_int {
-    // SAFETY: passed on.
-    choose(thread as u32, || unsafe { next_sched(thread, size, set) })
+    choose(thread as u32, || {
+        // SAFETY: passed on.
+        let call = || unsafe { next_sched(thread, size, set) };
+        with_pages((set.cast(), size), call)
+    })
 }
 
 /// # Safety

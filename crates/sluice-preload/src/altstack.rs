@@ -2,7 +2,8 @@
 //!
 //! A miss is a signal there, and the kernel writes its record to the stack of the thread that it
 //! interrupts. That stack may be too small, or lie on the device itself. So each thread has an
-//! alternate stack: ours, unless it sets one of its own. To the program ours does not exist.
+//! alternate stack: ours, unless it sets one of its own that no other thread has. To the program
+//! ours does not exist.
 
 use crate::answers::status;
 use crate::buffers::{set_errno, signal_engine};
@@ -10,6 +11,7 @@ use crate::cancelled::make_ready;
 use crate::internal::Internal;
 use crate::next;
 use crate::next::Next;
+use crate::same_stacks;
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, size_t, stack_t};
@@ -49,14 +51,18 @@ fn none() -> stack_t {
     }
 }
 
-/// Gives the calling thread a stack of ours.
-fn give(stack: *mut u8) -> Result<(), i32> {
-    let set = stack_t {
+/// How a stack of ours is set.
+fn ours_as_set(stack: *mut u8) -> stack_t {
+    stack_t {
         ss_sp: stack.cast(),
         ss_flags: 0,
         ss_size: BYTES,
-    };
-    kernel(&set, core::ptr::null_mut())
+    }
+}
+
+/// Gives the calling thread a stack of ours.
+fn give(stack: *mut u8) -> Result<(), i32> {
+    kernel(&ours_as_set(stack), core::ptr::null_mut())
 }
 
 /// Our stack of the calling thread.
@@ -84,6 +90,11 @@ pub fn start() -> Result<(), i32> {
     enter(stack)
 }
 
+/// In the child of a fork.
+pub fn after_fork_in_child() {
+    same_stacks::forget_others(own() as usize);
+}
+
 /// The calling thread has this stack from now on.
 fn enter(stack: *mut u8) -> Result<(), i32> {
     let key = KEY.load(Acquire) - 1;
@@ -96,6 +107,7 @@ fn enter(stack: *mut u8) -> Result<(), i32> {
 
 /// At the end of a thread.
 unsafe extern "C" fn take_back(stack: *mut c_void) {
+    same_stacks::forget(stack as usize);
     // It may have set one of its own, which then stays.
     let mut set = none();
     let is_ours = kernel(core::ptr::null(), &mut set).is_ok() && set.ss_sp == stack;
@@ -178,22 +190,30 @@ pub unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> 
     let Some(engine) = signal_engine().filter(|_| !ours.is_null()) else {
         return status(kernel(new, old));
     };
+    let thread = ours as usize;
     let mut before = none();
+    let noted = same_stacks::of(thread);
     // SAFETY: null or the program's record, which traps as any access of its own.
     let wanted = unsafe { new.as_ref() }.copied();
     let set = match wanted {
         None => kernel(core::ptr::null(), &mut before),
         Some(wanted) if wanted.ss_flags & libc::SS_DISABLE != 0 => {
-            let back = stack_t {
-                ss_sp: ours.cast(),
-                ss_flags: 0,
-                ss_size: BYTES,
-            };
-            kernel(&back, &mut before)
+            let set = kernel(&ours_as_set(ours), &mut before);
+            set.inspect(|()| same_stacks::forget(thread))
         }
         Some(wanted) => {
             keep_off_device(engine, wanted.ss_sp as usize, wanted.ss_size);
-            kernel(&wanted, &mut before)
+            let is_shared = same_stacks::note(thread, &wanted);
+            // The kernel says whether it would take the program's, in any case.
+            let set = kernel(&wanted, &mut before);
+            match set {
+                Ok(()) if is_shared => give(ours),
+                Ok(()) => Ok(()),
+                Err(_) => {
+                    same_stacks::put_back(thread, noted);
+                    set
+                }
+            }
         }
     };
     if let Err(errno) = set {
@@ -201,7 +221,14 @@ pub unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> 
         return -1;
     }
     if before.ss_sp == ours.cast() {
-        before = none();
+        let on_it = before.ss_flags & libc::SS_ONSTACK;
+        before = match noted {
+            Some((theirs, true)) => stack_t {
+                ss_flags: theirs.ss_flags | on_it,
+                ..theirs
+            },
+            _ => none(),
+        };
     }
     // SAFETY: null or the program's record.
     if let Some(old) = unsafe { old.as_mut() } {

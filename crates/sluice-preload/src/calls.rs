@@ -6,8 +6,9 @@ use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
 use crate::system::for_system;
-use libc::{c_char, c_int, c_uint, c_void, epoll_event, iovec, mode_t, off_t, rusage, size_t};
-use libc::{sockaddr, socklen_t, ssize_t, statfs as Statfs, timespec, utsname};
+use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itimerspec, mode_t};
+use libc::{off_t, pid_t, rlimit, rusage, sigset_t, size_t, sockaddr};
+use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
 
 macro_rules! hooks {
     ($($symbol:literal $name:ident = $next:ident
@@ -97,6 +98,35 @@ hooks! {
         (Text(path), One(times.cast::<[timespec; 2]>()));
     c"futimens" futimens = next_futimens(fd: c_int, times: *const timespec) -> c_int,
         One(times.cast::<[timespec; 2]>());
+    c"getdents64" getdents64 = next_getdents64
+        (fd: c_int, to: *mut c_void, n: size_t) -> ssize_t, (to.cast_const(), n);
+    c"signalfd" signalfd = next_signalfd
+        (fd: c_int, set: *const sigset_t, flags: c_int) -> c_int, One(set.cast::<u64>());
+    c"sched_getaffinity" sched_getaffinity = next_sched_getaffinity
+        (thread: pid_t, n: size_t, to: *mut c_void) -> c_int, (to.cast_const(), n);
+    c"getgroups" getgroups = next_getgroups(n: c_int, to: *mut gid_t) -> c_int,
+        (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<gid_t>());
+    c"getrlimit" getrlimit = next_getrlimit(of: c_int, to: *mut rlimit) -> c_int, One(to);
+    c"getrlimit64" getrlimit64 = next_getrlimit64(of: c_int, to: *mut rlimit) -> c_int, One(to);
+    c"setrlimit" setrlimit = next_setrlimit(of: c_int, to: *const rlimit) -> c_int, One(to);
+    c"setrlimit64" setrlimit64 = next_setrlimit64(of: c_int, to: *const rlimit) -> c_int,
+        One(to);
+    c"prlimit" prlimit = next_prlimit
+        (pid: pid_t, of: c_int, new: *const rlimit, old: *mut rlimit) -> c_int,
+        (One(new), One(old));
+    c"prlimit64" prlimit64 = next_prlimit64
+        (pid: pid_t, of: c_int, new: *const rlimit, old: *mut rlimit) -> c_int,
+        (One(new), One(old));
+    c"sysinfo" sysinfo = next_sysinfo(to: *mut Sysinfo) -> c_int, One(to);
+    c"timer_settime" timer_settime = next_timer_settime
+        (timer: timer_t, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int,
+        (One(new), One(old));
+    c"timer_gettime" timer_gettime = next_timer_gettime
+        (timer: timer_t, to: *mut itimerspec) -> c_int, One(to);
+    c"fcntl" fcntl = next_fcntl(fd: c_int, what: c_int, of: *mut c_void) -> c_int,
+        One(of.cast::<flock>());
+    c"fcntl64" fcntl64 = next_fcntl64(fd: c_int, what: c_int, of: *mut c_void) -> c_int,
+        One(of.cast::<flock>());
 }
 
 next!(next_getcwd: c"getcwd"(to: *mut c_char, n: size_t) -> *mut c_char);

@@ -5,6 +5,7 @@
 //! order before and in order after, so ours must be registered first; jemalloc registers its own
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
+use crate::altstack::after_fork_in_child;
 use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, refuse};
 use crate::heap::{self, SPACE};
@@ -109,6 +110,7 @@ pub unsafe extern "C" fn child() {
         return;
     };
     know();
+    after_fork_in_child();
     let errno_before = ERRNO.load(Relaxed);
     heap::hold_in_child();
     internal::lock().release();

@@ -1,11 +1,11 @@
 //! System calls that move the program's bytes: see [`crate::buffers`] and [`crate::bounce`].
 
 use crate::bounce::{Side, Way, message, message_of, vector, whole};
-use crate::buffers::with_pages;
+use crate::buffers::{signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
 use crate::waits::told;
-use libc::{c_int, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
+use libc::{c_int, c_uint, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
 use sluice_region::sys;
 
@@ -312,6 +312,63 @@ pub unsafe extern "C-unwind" fn sendto(
                 };
                 let to = address.at().cast_const().cast();
                 next_sendto(fd, one.iov_base, one.iov_len, flags, to, len)
+            }
+        },
+    )
+}
+
+next!(next_vmsplice: c"vmsplice"
+    (fd: c_int, parts: *const iovec, n: size_t, flags: c_uint) -> ssize_t);
+
+/// Whether a descriptor is the end of a pipe into which bytes go, or from which they come.
+fn way_of_pipe(fd: c_int) -> Option<Way> {
+    // SAFETY: plain data, for which zeros are valid, as the output.
+    let (is_pipe, flags) = unsafe {
+        let mut stat: libc::stat = core::mem::zeroed();
+        let is_pipe =
+            libc::fstat(fd, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFIFO;
+        (is_pipe, libc::fcntl(fd, libc::F_GETFL))
+    };
+    match flags & libc::O_ACCMODE {
+        _ if !is_pipe || flags == -1 => None,
+        libc::O_RDONLY => Some(Way::In),
+        _ => Some(Way::Out),
+    }
+}
+
+/// Pages of the device are copied to the pipe: by the time that they are read they may have left.
+///
+/// # Safety
+/// C contract of `vmsplice`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn vmsplice(
+    fd: c_int,
+    parts: *const iovec,
+    n: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    // SAFETY: passed on.
+    let plain = || unsafe { next_vmsplice(fd, parts, n, flags) };
+    let count = c_int::try_from(n).unwrap_or(c_int::MAX);
+    let way = signal_engine().and_then(|_| way_of_pipe(fd));
+    let how = match flags & libc::SPLICE_F_NONBLOCK {
+        0 => 0,
+        _ => libc::RWF_NOWAIT,
+    };
+    let Some(way) = way else { return plain() };
+    vector(
+        (parts, count),
+        way,
+        || how == 0 && way == Way::Out,
+        plain,
+        |pieces, _| {
+            let (parts, n) = (pieces.as_ptr(), pieces.len() as c_int);
+            // SAFETY: pieces of the program's vector, or of memory of ours.
+            unsafe {
+                match way {
+                    Way::In => next_preadv2(fd, parts, n, -1, how),
+                    Way::Out => next_pwritev2(fd, parts, n, -1, how),
+                }
             }
         },
     )

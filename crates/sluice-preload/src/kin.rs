@@ -16,6 +16,7 @@ use crate::map::mmap;
 use crate::mask::by_number;
 use crate::namespaces::{chroot, seccomp, setns, unshare};
 use crate::next;
+use crate::numbers::moving;
 use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_void, pid_t};
@@ -181,7 +182,7 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
             libc::SYS_seccomp => answer(seccomp(args)),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
-            _ => pass(),
+            _ => moving(number, &args).unwrap_or_else(pass),
         }
     }
 }

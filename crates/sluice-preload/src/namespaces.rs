@@ -1,9 +1,9 @@
 //! Calls that change what a process sees of the system, or what it may ask of the kernel.
 
-use crate::buffers::set_errno;
+use crate::buffers::{set_errno, with_pages};
 use crate::device::engine;
 use crate::next;
-use libc::{c_char, c_int, c_long, c_ulong};
+use libc::{c_char, c_int, c_long, c_ulong, c_void};
 use sluice_region::{call, errno, say};
 use sluice_runtime::{is_programs_only_thread, keep_root, note_filter};
 
@@ -104,6 +104,11 @@ pub unsafe extern "C" fn prctl(
     if what == libc::PR_SET_SECCOMP {
         note_filter();
     }
+    /// Of a thread's name.
+    const NAME: usize = 16;
+    let memory = (second as usize as *const c_void, NAME);
     // SAFETY: passed on.
-    unsafe { next_prctl(what, second, third, fourth, fifth) }
+    with_pages(memory, || unsafe {
+        next_prctl(what, second, third, fourth, fifth)
+    })
 }

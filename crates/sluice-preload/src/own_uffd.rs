@@ -1,6 +1,7 @@
 //! A userfaultfd of the program's own. The kernel takes one for a range, and for memory on the
 //! device that is the runtime's: what the program wants to serve itself leaves the device.
 
+use crate::buffers::with_pages;
 use crate::change::mapped;
 use crate::device::engine;
 use crate::next;
@@ -12,12 +13,22 @@ next!(next_ioctl: c"ioctl"(fd: c_int, request: c_ulong, argument: *mut c_void) -
 /// `UFFDIO_REGISTER`, whose argument begins with address and length.
 const REGISTER: c_ulong = 0xC020_AA00;
 
+/// Bytes of the argument of a request. Old ones do not say, and have some like those of terminals.
+fn bytes_of(request: c_ulong) -> usize {
+    const OLD: usize = 64;
+    match request as usize >> 16 & 0x3fff {
+        0 => OLD,
+        bytes => bytes,
+    }
+}
+
 /// # Safety
 /// C contract of `ioctl`, which takes one more argument than two at most.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    let memory = (argument.cast_const(), bytes_of(request));
     // SAFETY: passed on.
-    let result = unsafe { next_ioctl(fd, request, argument) };
+    let result = with_pages(memory, || unsafe { next_ioctl(fd, request, argument) });
     if result != -1 || request != REGISTER || errno() != libc::EBUSY {
         return result;
     }

@@ -11,7 +11,9 @@ use crate::next;
 use crate::piece::Place;
 use core::ptr::copy_nonoverlapping;
 use libc::{c_int, c_long, c_uint, c_void, clockid_t, epoll_event, fd_set, id_t, idtype_t};
-use libc::{itimerspec, itimerval, nfds_t, pid_t, pollfd, rusage, siginfo_t, sigset_t, size_t};
+use libc::{
+    itimerspec, itimerval, nfds_t, off_t, pid_t, pollfd, rusage, siginfo_t, sigset_t, size_t,
+};
 use libc::{sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
 
 /// A value of the program's, by way of the stack if it lies on the device.
@@ -109,6 +111,16 @@ hooks! {
         (which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, in(new) out(old);
     c"getitimer" getitimer = next_getitimer(which: c_int, now: *mut itimerval) -> c_int,
         in() out(now);
+    c"splice" splice = next_splice
+        (from: c_int, at: *mut off_t, into: c_int, to: *mut off_t, n: size_t,
+         flags: c_uint) -> ssize_t, in() out(at, to);
+    c"copy_file_range" copy_file_range = next_copy_file_range
+        (from: c_int, at: *mut off_t, into: c_int, to: *mut off_t, n: size_t,
+         flags: c_uint) -> ssize_t, in() out(at, to);
+    c"sendfile" sendfile = next_sendfile
+        (into: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t, in() out(at);
+    c"sendfile64" sendfile64 = next_sendfile64
+        (into: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t, in() out(at);
 }
 
 /// A mask for the time of a call, which lets the device's signal through.

@@ -3,6 +3,7 @@
 mod abuse;
 mod bad_input;
 mod build;
+mod calls;
 mod commons;
 mod control;
 mod cpus;

@@ -1,5 +1,7 @@
 /* Misses on stacks that the program made: small ones, ones on the heap, ones for signals. */
 #include "abuse.h"
+#include <errno.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -105,6 +107,36 @@ static void alternate_of_a_child(void) {
     }
 }
 
+/* One alternate stack for all threads: natively none of them uses it. */
+static char *shared_stack;
+
+static void *look_with_shared_stack(void *unused) {
+    size_t bytes = 64 << 10;
+    stack_t stack = {.ss_size = bytes, .ss_sp = shared_stack}, now;
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    for (int round = 0; round < 4; round++)
+        CHECK(wrong(words, PAGES) == 0);
+    CHECK(sigaltstack(NULL, &now) == 0);
+    CHECK(now.ss_sp == shared_stack && now.ss_size == bytes && now.ss_flags == 0);
+    stack.ss_size = 100;
+    CHECK(sigaltstack(&stack, NULL) == -1 && errno == ENOMEM);
+    CHECK(sigaltstack(NULL, &now) == 0 && now.ss_size == bytes);
+    stack.ss_flags = SS_DISABLE;
+    CHECK(sigaltstack(&stack, &now) == 0 && now.ss_sp == shared_stack);
+    CHECK(sigaltstack(NULL, &now) == 0 && now.ss_flags == SS_DISABLE);
+    return unused;
+}
+
+static void shared(void) {
+    pthread_t threads[8];
+    shared_stack = malloc(64 << 10);
+    CHECK(shared_stack);
+    for (int n = 0; n < 8; n++)
+        CHECK(pthread_create(&threads[n], NULL, look_with_shared_stack, NULL) == 0);
+    for (int n = 0; n < 8; n++)
+        CHECK(pthread_join(threads[n], NULL) == 0);
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
@@ -119,6 +151,8 @@ int main(int count, char **arguments) {
         alternate(1);
     else if (strcmp(arguments[1], "alternate-of-a-child") == 0)
         alternate_of_a_child();
+    else if (strcmp(arguments[1], "shared") == 0)
+        shared();
     else
         return 2;
     puts("well");

@@ -1,0 +1,125 @@
+//! System calls that a program makes by their numbers, for signal mode: what moves its bytes goes
+//! by the hooks of these names. `libuv` receives and sends datagrams that way, for BIND and others.
+
+use crate::buffers::signal_engine;
+use crate::calls::{connect, epoll_ctl, epoll_wait, getdents64, getrandom, openat, readlinkat};
+use crate::io::{pread, pwrite};
+use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, pwritev2};
+use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};
+use crate::many::{recvmmsg, sendmmsg};
+use crate::next;
+use crate::status::statx;
+use crate::taken::getsockopt;
+use crate::waits::{accept4, copy_file_range, poll, sendfile, splice};
+use core::ptr::null_mut;
+use libc::{c_int, c_long};
+
+next!(next_state: c"pthread_setcancelstate"(new: c_int, old: *mut c_int) -> c_int);
+
+/// Makes a call that moves the program's bytes; `None` for others, and in event mode.
+///
+/// # Safety
+/// What the program asked for.
+pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
+    signal_engine()?;
+    let call = function(number)?;
+    let mut before = 0;
+    // SAFETY: a live output; passed on. A call by its number is no point where a thread can be
+    // cancelled.
+    unsafe {
+        next_state(PTHREAD_CANCEL_DISABLE, &mut before);
+        let result = call(args);
+        next_state(before, null_mut());
+        Some(result)
+    }
+}
+
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+type Call = unsafe fn(&[usize; 6]) -> c_long;
+
+/// One function for each number: which arguments of the call the hook gets, each as its type.
+macro_rules! calls {
+    ($($number:ident $hook:ident($($at:literal),*);)+) => {
+        fn function(number: c_long) -> Option<Call> {
+            Some(match number {
+                $(libc::$number => |args| {
+                    // SAFETY: by contract of `moving`.
+                    unsafe { $hook($(cast(args[$at])),*) as c_long }
+                },)+
+                _ => return None,
+            })
+        }
+    };
+}
+
+/// An argument as the hook takes it: its lower bytes, as in a register.
+fn cast<T: Argument>(word: usize) -> T {
+    T::of(word)
+}
+
+trait Argument {
+    fn of(word: usize) -> Self;
+}
+
+macro_rules! arguments {
+    ($($type:ty)+) => {$(
+        impl Argument for $type {
+            fn of(word: usize) -> $type {
+                word as $type
+            }
+        }
+    )+};
+}
+
+arguments! { i32 u32 i64 u64 usize }
+
+impl<T> Argument for *mut T {
+    fn of(word: usize) -> *mut T {
+        word as *mut T
+    }
+}
+
+impl<T> Argument for *const T {
+    fn of(word: usize) -> *const T {
+        word as *const T
+    }
+}
+
+// A place in a file is one word, where a word has 64 bits; those of `preadv` and its kin have
+// another behind it.
+calls! {
+    SYS_read read(0, 1, 2);
+    SYS_write write(0, 1, 2);
+    SYS_pread64 pread(0, 1, 2, 3);
+    SYS_pwrite64 pwrite(0, 1, 2, 3);
+    SYS_readv readv(0, 1, 2);
+    SYS_writev writev(0, 1, 2);
+    SYS_preadv preadv(0, 1, 2, 3);
+    SYS_pwritev pwritev(0, 1, 2, 3);
+    SYS_preadv2 preadv2(0, 1, 2, 3, 5);
+    SYS_pwritev2 pwritev2(0, 1, 2, 3, 5);
+    SYS_recvfrom recvfrom(0, 1, 2, 3, 4, 5);
+    SYS_sendto sendto(0, 1, 2, 3, 4, 5);
+    SYS_recvmsg recvmsg(0, 1, 2);
+    SYS_sendmsg sendmsg(0, 1, 2);
+    SYS_recvmmsg recvmmsg(0, 1, 2, 3, 4);
+    SYS_sendmmsg sendmmsg(0, 1, 2, 3);
+    SYS_vmsplice vmsplice(0, 1, 2, 3);
+    SYS_splice splice(0, 1, 2, 3, 4, 5);
+    SYS_sendfile sendfile(0, 1, 2, 3);
+    SYS_copy_file_range copy_file_range(0, 1, 2, 3, 4, 5);
+    SYS_process_vm_readv process_vm_readv(0, 1, 2, 3, 4, 5);
+    SYS_process_vm_writev process_vm_writev(0, 1, 2, 3, 4, 5);
+    SYS_getrandom getrandom(0, 1, 2);
+    SYS_getdents64 getdents64(0, 1, 2);
+    SYS_statx statx(0, 1, 2, 3, 4);
+    SYS_openat openat(0, 1, 2, 3);
+    SYS_readlinkat readlinkat(0, 1, 2, 3);
+    SYS_accept4 accept4(0, 1, 2, 3);
+    SYS_connect connect(0, 1, 2);
+    SYS_getsockopt getsockopt(0, 1, 2, 3, 4);
+    SYS_epoll_wait epoll_wait(0, 1, 2, 3);
+    SYS_epoll_ctl epoll_ctl(0, 1, 2, 3);
+    SYS_poll poll(0, 1, 2);
+}
