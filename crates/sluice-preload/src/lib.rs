@@ -51,6 +51,7 @@ mod shared;
 mod spawn;
 mod status;
 mod streams;
+mod symbols;
 mod system;
 mod taken;
 mod waits;

@@ -2,6 +2,30 @@
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use libc::{c_char, c_void};
+
+/// `dlsym`.
+pub type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+/// The C library's `dlsym`, past the hook.
+pub fn lookup() -> Lookup {
+    /// Those that it has had, here and on other architectures.
+    const VERSIONS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.17", c"GLIBC_2.2.5"];
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    if FOUND.load(Relaxed) == 0 {
+        // SAFETY: terminated names. Looking a name up twice finds the same address.
+        let of = |version: &CStr| unsafe {
+            libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) as usize
+        };
+        let found = VERSIONS.into_iter().map(of).find(|at| *at != 0);
+        FOUND.store(found.unwrap_or(0), Relaxed);
+    }
+    match FOUND.load(Relaxed) {
+        0 => sluice_region::fatal(format_args!("this C library has no `dlsym`")),
+        // SAFETY: the C library has this function with this type.
+        at => unsafe { core::mem::transmute::<usize, Lookup>(at) },
+    }
+}
 
 /// A function behind a hook: the next definition of its name after this library.
 pub struct Next {
@@ -25,7 +49,7 @@ impl Next {
             return known;
         }
         // SAFETY: a terminated name. Looking a name up twice finds the same address.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        let found = unsafe { lookup()(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
         self.address.store(found, Relaxed);
         found
     }

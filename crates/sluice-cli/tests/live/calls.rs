@@ -25,6 +25,12 @@ fn small_records_may_have_left() {
     all_well(calls(), &["small"]);
 }
 
+/// The C library's `free` ended the program: it had not allocated what it was given.
+#[test]
+fn the_allocator_may_be_looked_up_by_name() {
+    all_well(calls(), &["library"]);
+}
+
 /// Varnish has one for all of its threads. Two that missed at once destroyed each other's stack.
 #[test]
 fn threads_may_have_set_one_alternate_stack() {

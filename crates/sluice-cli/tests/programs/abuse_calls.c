@@ -1,5 +1,6 @@
 /* System calls with memory that has left: by their numbers, and ones that hold little of it. */
 #include "abuse.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -167,12 +168,33 @@ static void small_ones(void) {
     CHECK(ioctl(ends[0], FIONREAD, ready) == 0 && *ready == 3);
 }
 
+/* The allocator of the C library, by name: Python's `ctypes` does so. */
+static void library(void) {
+    void *library = dlopen("libc.so.6", RTLD_NOW);
+    CHECK(library);
+    void *(*by_handle)(size_t) = (void *(*)(size_t))dlsym(library, "malloc");
+    void (*give)(void *) = (void (*)(void *))dlsym(library, "free");
+    void *(*resize)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+    CHECK(by_handle && give && resize && !dlsym(library, "mallocs") && dlerror());
+    for (size_t bytes = 10; bytes < 1000000; bytes *= 10) {
+        char *one = malloc(bytes), *other = by_handle(bytes);
+        CHECK(one && other);
+        memset(one, 1, bytes), memset(other, 2, bytes);
+        one = resize(one, 2 * bytes);
+        CHECK(one && one[bytes - 1] == 1 && other[bytes - 1] == 2);
+        give(one);
+        free(other);
+        give(strdup("text"));
+    }
+    leave();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*part)(void);
     } parts[] = {{"datagrams", datagrams}, {"files", files}, {"pipes", pipes},
-                 {"places", places}, {"small", small_ones}};
+                 {"places", places}, {"small", small_ones}, {"library", library}};
     limit(25);
     CHECK(argc == 2);
     words = filled(PAGES);
