@@ -4,7 +4,8 @@ use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
 use crate::{altstack, fork, malloc, mask, old_signals, profile, system};
 use sluice_runtime::{
-    Engine, OnDevice, Session, SessionError, Space, StartError, Trap, with_own_files,
+    Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
+    with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -24,7 +25,7 @@ extern "C" fn construct() {
             sluice_runtime::fatal::on_panic();
             match with_own_files(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
-                Err(e) if is_out_of_reach(Path::new(&dir), &e) => Heap::Next,
+                Err(e) if does_without(Path::new(&dir), &e) => Heap::Next,
                 Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }
         }
@@ -39,22 +40,23 @@ extern "C" fn destruct() {
     }
 }
 
-/// Whether a program that the run's own program started cannot reach the session: it runs as
-/// another user, or in a sandbox. It goes on off the device, as under `sudo`, and the command
-/// counts it.
-fn is_out_of_reach(dir: &Path, error: &StartError) -> bool {
-    let StartError::Session(SessionError::File { source, .. }) = error else {
-        return false;
+/// Whether a program that the run's own program started, or became, goes on off the device, as
+/// under `sudo`, and the command counts it. It cannot reach the session, as another user or in a
+/// sandbox, or its limits have no room for the device.
+fn does_without(dir: &Path, error: &StartError) -> bool {
+    let cannot_have_it = match error {
+        StartError::Session(SessionError::File { source, .. }) => matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::NotFound
+        ),
+        StartError::Limit { .. } => true,
+        _ => false,
     };
     // SAFETY: no pointers.
     let parent = unsafe { libc::getppid() };
     let name = dir.file_name().and_then(|name| name.to_str());
-    let is_runs_own = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
-    let is_out_of_reach = matches!(
-        source.kind(),
-        ErrorKind::PermissionDenied | ErrorKind::NotFound
-    );
-    is_out_of_reach && !is_runs_own
+    let is_commands_child = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
+    cannot_have_it && (!is_commands_child || has_been_there(dir))
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that
@@ -79,6 +81,7 @@ fn own_path() -> String {
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir)?;
+    allow_heap(&session)?;
     let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
     let profiled = session.profile;

@@ -2,6 +2,7 @@
 
 use sluice_model::{ConfigError, DeviceError};
 use sluice_region::{OpenError, Told, text_of};
+use sluice_units::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -104,6 +105,19 @@ pub enum StartError {
         folder: PathBuf,
         /// The system's error.
         errno: i32,
+    },
+    /// A limit of the program's leaves no room for the device.
+    #[error(
+        "reserving address space for the device: `ulimit {flag}` allows {allowed}, and it takes \
+         {needed}; raise `ulimit {flag}`, or lower device.capacity"
+    )]
+    Limit {
+        /// The shell's name of the limit.
+        flag: &'static str,
+        /// What it allows.
+        allowed: Bytes,
+        /// What the device takes at least.
+        needed: Bytes,
     },
     /// A file cannot have as many pages as the device.
     #[error("--store file: holds at most 1 TiB; lower device.capacity")]

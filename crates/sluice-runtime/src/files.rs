@@ -193,6 +193,11 @@ fn image_path(dir: &Path, image: u32) -> PathBuf {
     dir.join(format!("proc-{}-{image}.stats", std::process::id()))
 }
 
+/// Whether this process has been another program on the device of a session.
+pub fn has_been_there(dir: &Path) -> bool {
+    last_image(dir).is_some()
+}
+
 /// The last image of this process that has files.
 fn last_image(dir: &Path) -> Option<u32> {
     let path = CString::new(dir.as_os_str().as_bytes()).ok()?;

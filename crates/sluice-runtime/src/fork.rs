@@ -12,7 +12,7 @@ use crate::error::{StartError, os};
 use crate::files;
 use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
-use crate::limits::with_own_files;
+use crate::limits::{with_own_files, with_own_memory};
 use crate::private::keep_from_children;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
@@ -85,7 +85,7 @@ impl Engine {
         active::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();
-        with_own_files(|| match self.session.trap {
+        let begin = || match self.session.trap {
             // The service thread is at the old root.
             Trap::Event => {
                 // SAFETY: the forking thread holds the lock.
@@ -99,7 +99,8 @@ impl Engine {
                 begun.map_err(os("starting the service thread"))?
             }
             Trap::Signal => calm::calm(|| root::visit(|| self.begin_in_child(cpu))),
-        })
+        };
+        with_own_memory(|| with_own_files(begin))
     }
 
     fn begin_in_child(&'static self, cpu: usize) -> Result<(), StartError> {

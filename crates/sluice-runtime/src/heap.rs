@@ -1,10 +1,40 @@
 //! The memory of a session's heap, and where its pages are that leave the cache.
 
 use crate::error::{StartError, os};
+use crate::limits::{Limit, get};
 use crate::private::PrivateBacking;
-use crate::session::{Session, Store};
+use crate::session::{OnDevice, Session, Store};
 use crate::store::{Error, FileStore, Stash};
 use sluice_region::{Uffd, bind_to_node};
+use sluice_units::Bytes;
+
+/// Beside the device: the runtime's tables and stacks.
+const TABLES: u64 = 128 << 20;
+
+/// Refuses limits that have no room for the heap and the pages that leave it. Asked before there is
+/// any of it: the runtime's own memory would be the first that cannot be had, and end the program.
+///
+/// # Errors
+/// [`StartError::Limit`].
+pub fn allow(session: &Session) -> Result<(), StartError> {
+    let device = session.device.capacity().0;
+    let needed = match (&session.place, &session.store) {
+        (OnDevice::Heap, Store::Memory) => 2 * device + TABLES,
+        (OnDevice::Heap, Store::File(_)) => device + TABLES,
+        _ => return Ok(()),
+    };
+    for (flag, which) in [("-v", Limit::AddressSpace), ("-d", Limit::Data)] {
+        let allowed = get(which).map_or(libc::RLIM_INFINITY, |limit| limit.rlim_cur);
+        if allowed < needed {
+            return Err(StartError::Limit {
+                flag,
+                allowed: Bytes(allowed),
+                needed: Bytes(needed),
+            });
+        }
+    }
+    Ok(())
+}
 
 /// The heap, whose faults come to a descriptor.
 pub fn open(session: &Session, uffd: &Uffd, pages: usize) -> Result<PrivateBacking, StartError> {

@@ -1,4 +1,5 @@
-//! Limits of the program that the runtime meets when it opens files of its own.
+//! Limits of the program that the runtime meets when it opens files of its own, and when it
+//! reserves room for the device.
 
 use sluice_region::sys;
 
@@ -9,12 +10,22 @@ pub enum Limit {
     Descriptors,
     /// Bytes of a file that is written or lengthened. Beyond it there is a signal.
     FileSize,
+    /// Bytes of address space.
+    AddressSpace,
+    /// Bytes that can be written, whether something is there or not.
+    Data,
 }
 
 /// Calls with both limits raised as far as they may be: what the runtime opens and makes for itself
 /// is not what the program is to be kept from. By a process's only thread.
 pub fn with_own_files<R>(call: impl FnOnce() -> R) -> R {
     with_raised(Limit::Descriptors, || with_raised(Limit::FileSize, call))
+}
+
+/// Calls with the limits of memory raised as far as they may be. The device's address space may be
+/// more than a program allows itself after its start, and then nothing more can be mapped.
+pub fn with_own_memory<R>(call: impl FnOnce() -> R) -> R {
+    with_raised(Limit::AddressSpace, || with_raised(Limit::Data, call))
 }
 
 /// Calls with a limit raised as far as it may be.
@@ -41,7 +52,7 @@ pub fn with_raised<R>(which: Limit, call: impl FnOnce() -> R) -> R {
 fn highest(which: Limit, limit: &libc::rlimit) -> u64 {
     match which {
         Limit::Descriptors => limit.rlim_max,
-        Limit::FileSize => libc::RLIM_INFINITY,
+        Limit::FileSize | Limit::AddressSpace | Limit::Data => libc::RLIM_INFINITY,
     }
 }
 
@@ -71,6 +82,8 @@ fn change(which: Limit, new: *const libc::rlimit, old: *mut libc::rlimit) -> boo
     let resource = match which {
         Limit::Descriptors => libc::RLIMIT_NOFILE,
         Limit::FileSize => libc::RLIMIT_FSIZE,
+        Limit::AddressSpace => libc::RLIMIT_AS,
+        Limit::Data => libc::RLIMIT_DATA,
     };
     // SAFETY: null or live limits; of this process.
     unsafe { sys!(libc::SYS_prlimit64, 0, resource, new, old) }.is_ok()

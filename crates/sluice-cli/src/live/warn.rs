@@ -104,7 +104,8 @@ pub fn of_programs(outside: u64) {
         errln!(
             "sluice: warning: {outside} {} not on the device, for the preload library did not \
              start there: statically linked, set-user-ID, of another user, machine or C library, \
-             in a sandbox, or started without LD_PRELOAD in the environment",
+             in a sandbox, under a `ulimit -v` or `-d`, or started without LD_PRELOAD in the \
+             environment",
             if outside == 1 {
                 "program was"
             } else {

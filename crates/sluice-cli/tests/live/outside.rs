@@ -178,6 +178,32 @@ fn too_little_address_space_is_told() {
     }
 }
 
+/// What a script started under a limit aborted, though it would have run without the device.
+#[test]
+fn programs_that_a_script_limits_run_off_the_device() {
+    let limits = [("-Sv 4000000", "-v"), ("-d 400000", "-d")];
+    for (trap, (limit, flag)) in TRAPS.into_iter().zip(limits) {
+        let script = format!("(ulimit {limit}; seq 3 | tail -1); echo here");
+        let live = || Sluice::run(trap).set("device.capacity", "64GiB");
+        let out = finish(&mut live().prepare(["sh", "-c", &script]));
+        assert!(out.status.success(), "{limit}: {out:#?}");
+        assert_eq!(out.own_stdout(), "3\nhere\n", "{limit}: {out:#?}");
+        let told = "2 programs were not on the device";
+        assert!(out.stderr.contains(told), "{limit}: {out:#?}");
+        let script = format!("ulimit {limit}; exec seq 3");
+        let out = finish(&mut live().prepare(["sh", "-c", &script]));
+        assert!(out.status.success(), "{limit}: {out:#?}");
+        assert_eq!(out.own_stdout(), "1\n2\n3\n", "{limit}: {out:#?}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]);
+        let out = by(shell, &live().prepare(["true"]));
+        assert_eq!(out.status.code(), Some(2), "{limit}: {out:#?}");
+        let told = format!("`ulimit {flag}` allows");
+        let is_told = out.stderr.lines().count() == 1 && out.stderr.contains(&told);
+        assert!(is_told, "{limit}: {out:#?}");
+    }
+}
+
 /// The library aborted in it, for want of memory and of a reason.
 #[test]
 fn under_valgrind_nothing_runs_and_one_line_says_why() {
