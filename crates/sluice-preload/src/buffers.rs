@@ -259,3 +259,21 @@ pub fn with_pages<R: Answer>(buffers: impl Buffers, mut call: impl FnMut() -> R)
     }
     result
 }
+
+/// Declares hooks of calls that are made [again](with_pages) while pages of their buffers are
+/// missing: `c"chown" chown = next_chown(path: ..) -> c_int, Text(path);`.
+#[macro_export]
+macro_rules! tried_again {
+    ($($symbol:literal $name:ident = $next:ident
+       ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr;)+) => {$(
+        $crate::next!($next: $symbol($($arg: $type),*) -> $ret);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
+            // SAFETY: passed on.
+            $crate::buffers::with_pages($buffers, || unsafe { $next($($arg),*) })
+        }
+    )+};
+}

@@ -6,27 +6,13 @@ use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
 use crate::system::for_system;
+use crate::tried_again;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itimerspec, mode_t};
 use libc::{off_t, pid_t, rlimit, rusage, sigset_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
 
-macro_rules! hooks {
-    ($($symbol:literal $name:ident = $next:ident
-       ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr;)+) => {$(
-        next!($next: $symbol($($arg: $type),*) -> $ret);
-
-        /// # Safety
-        /// C contract of the function of this name.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
-            // SAFETY: passed on.
-            with_pages($buffers, || unsafe { $next($($arg),*) })
-        }
-    )+};
-}
-
 // `open` takes its mode only when it makes a file; it is passed in a register in any case.
-hooks! {
+tried_again! {
     c"open" open = next_open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
         Text(path);
     c"open64" open64 = next_open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
