@@ -1,5 +1,5 @@
 //! Memory that is given back by a handler of a signal which came in the midst of an allocation of
-//! its own thread. That has the heap's lock, so whoever has it next frees the memory.
+//! its own thread. That has the heap's lock, so who takes memory next frees it.
 //!
 //! Such a handler is not allowed to use the heap at all. With the C library alone it most often
 //! gets away with it, as a program with one thread takes no lock there.
@@ -28,10 +28,14 @@ pub unsafe fn give(chunk: *mut u8) {
 
 /// Frees what was given back.
 #[inline]
-pub fn free_all(mut free: impl FnMut(*mut u8)) {
-    if LAST.load(Relaxed).is_null() {
-        return;
+pub fn free_all(free: impl FnMut(*mut u8)) {
+    if !LAST.load(Relaxed).is_null() {
+        free_each(free);
     }
+}
+
+#[cold]
+fn free_each(mut free: impl FnMut(*mut u8)) {
     let mut chunk = LAST.swap(null_mut(), Acquire);
     while !chunk.is_null() {
         // SAFETY: `give` wrote it there, and nobody has changed it since.

@@ -20,6 +20,7 @@ std::thread_local! {
     static HOLDER: Cell<u32> = const { Cell::new(0) };
 }
 
+#[inline(always)]
 fn holder() -> u32 {
     if HOLDER.get() == 0 {
         HOLDER.set(thread_id());
@@ -27,24 +28,26 @@ fn holder() -> u32 {
     HOLDER.get()
 }
 
-/// The program's allocations, for the calling thread alone.
-pub fn allocations() -> Guard<'static, Dlmalloc<Arena>> {
-    let mut heap = HEAP.lock_as(holder());
-    // SAFETY: chunks of this heap, each of which was given back once.
-    deferred::free_all(|chunk| unsafe { heap.c_free(chunk) });
-    heap
+/// The program's allocations, for the calling thread alone. `None` if it has them already: a
+/// handler of a signal, which came in the midst of an allocation, would wait for itself.
+#[inline(always)]
+pub fn allocations() -> Option<Guard<'static, Dlmalloc<Arena>>> {
+    HEAP.lock_as(holder())
 }
 
-/// Whether the calling thread has the heap's lock: a handler of a signal, which came in the midst
-/// of an allocation, would wait for itself.
-pub fn is_held() -> bool {
-    HEAP.is_held_by(holder())
+/// The same for who takes memory: what handlers have given back is there again.
+#[inline(always)]
+pub fn allocations_to_take() -> Option<Guard<'static, Dlmalloc<Arena>>> {
+    let mut heap = allocations()?;
+    // SAFETY: chunks of this heap, each of which was given back once.
+    deferred::free_all(|chunk| unsafe { heap.c_free(chunk) });
+    Some(heap)
 }
 
 /// Takes the heap's lock for a fork. False if the calling thread has it: a handler of a signal
 /// forks, which came in the midst of an allocation.
 pub fn hold() -> bool {
-    let is_free = !is_held();
+    let is_free = !HEAP.is_held_by(holder());
     if is_free {
         HEAP.acquire_as(holder());
     }

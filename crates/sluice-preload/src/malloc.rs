@@ -8,7 +8,7 @@
 
 use crate::buffers::set_errno;
 use crate::device::{Heap, heap};
-use crate::heap::{allocations, is_held};
+use crate::heap::{allocations, allocations_to_take};
 use crate::{deferred, internal, next, profile, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
@@ -108,7 +108,6 @@ fn source(caller: usize) -> Heap {
     match heap() {
         Heap::Early => Heap::Early,
         _ if system::asks(caller) => Heap::Early,
-        Heap::Device if is_held() => Heap::Early,
         other => other,
     }
 }
@@ -117,8 +116,11 @@ unsafe fn allocate(align: usize, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: any size is allowed; `align` is a power of two.
     let made = unsafe {
         match source(caller) {
-            Heap::Device if align <= MIN_ALIGN => allocations().c_malloc(size),
-            Heap::Device => allocations().c_memalign(align, size),
+            Heap::Device => match allocations_to_take() {
+                Some(mut heap) if align <= MIN_ALIGN => heap.c_malloc(size),
+                Some(mut heap) => heap.c_memalign(align, size),
+                None => Own::allocate(align, size),
+            },
             Heap::Next if align <= MIN_ALIGN => next_malloc(size).cast(),
             Heap::Next => next_memalign(align, size).cast(),
             Heap::Early => Own::allocate(align, size),
@@ -177,9 +179,9 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
         match (on_device(p.cast()), heap()) {
             (true, Heap::Device) => {
                 forget(p.cast());
-                match is_held() {
-                    true => deferred::give(p.cast()),
-                    false => allocations().c_free(p.cast()),
+                match allocations() {
+                    Some(mut heap) => heap.c_free(p.cast()),
+                    None => deferred::give(p.cast()),
                 }
             }
             // In the midst of a fork the heap is locked: better to lose a few bytes.
@@ -203,7 +205,10 @@ unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut 
     unsafe {
         match source(caller) {
             Heap::Device => {
-                let made = allocations().calloc(total, MIN_ALIGN);
+                let made = match allocations_to_take() {
+                    Some(mut heap) => heap.calloc(total, MIN_ALIGN),
+                    None => Own::allocate(MIN_ALIGN, total),
+                };
                 profile::allocated(made as usize, total);
                 or_no_memory(made)
             }
@@ -234,11 +239,12 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
                 free(p);
                 return null_mut();
             }
-            if is_held() {
+            let Some(mut heap) = allocations_to_take() else {
                 return move_chunk(p, size, caller);
-            }
+            };
             forget(p.cast());
-            let made = allocations().c_realloc(p.cast(), size);
+            let made = heap.c_realloc(p.cast(), size);
+            drop(heap);
             // It may be where it was, and may be what it was. What was copied has missed for no
             // site: its place was not known before.
             let (at, has) = match made.is_null() {

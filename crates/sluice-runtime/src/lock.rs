@@ -46,13 +46,21 @@ impl<T> Lock<T> {
 
     /// Takes the lock.
     pub fn lock(&self) -> Guard<'_, T> {
-        self.lock_as(SOMEBODY)
+        self.acquire();
+        Guard { lock: self }
     }
 
-    /// Takes the lock for a holder, a number above 0, of whom one may ask.
-    pub fn lock_as(&self, holder: u32) -> Guard<'_, T> {
-        self.acquire_as(holder);
-        Guard { lock: self }
+    /// Takes the lock for a holder, a number above 0, of whom one may ask. `None` if the holder has
+    /// it already. That is asked after the first try alone: as a rule nobody has it.
+    #[inline]
+    pub fn lock_as(&self, holder: u32) -> Option<Guard<'_, T>> {
+        if !self.spin(holder) {
+            if self.is_held_by(holder) {
+                return None;
+            }
+            self.acquire_as(holder);
+        }
+        Some(Guard { lock: self })
     }
 
     /// Takes the lock if it is or soon becomes free.
@@ -204,14 +212,16 @@ mod tests {
     #[test]
     fn a_holder_is_known_also_while_others_wait() {
         let lock = Lock::new(0u64);
-        let held = lock.lock_as(7);
+        let held = lock.lock_as(7).expect("nobody has it");
         assert!(lock.is_held_by(7) && !lock.is_held_by(3));
+        assert!(lock.lock_as(7).is_none(), "it would wait for itself");
         std::thread::scope(|scope| {
-            scope.spawn(|| *lock.lock_as(3) += 1);
+            scope.spawn(|| *lock.lock_as(3).expect("another has it") += 1);
             while !held.is_waited_for() {
                 std::thread::yield_now();
             }
             assert!(lock.is_held_by(7) && !lock.is_held_by(3));
+            assert!(lock.lock_as(7).is_none(), "also while others wait");
             drop(held);
         });
         assert_eq!(*lock.lock(), 1);
