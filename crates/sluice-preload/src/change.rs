@@ -201,8 +201,8 @@ pub unsafe extern "C" fn mremap(
     pointer(pass())
 }
 
-/// Whether a range goes past the end of all that a program can have, where the kernel does nothing
-/// and knows why.
+/// Whether a range goes past the end of all that a program can have. The kernel refuses such a
+/// range, changes nothing, and has the right error.
 fn is_beyond(addr: usize, len: usize) -> bool {
     let end = addr
         .checked_add(len)
@@ -328,6 +328,7 @@ fn empty_into(engine: &Engine, old: Part, to: usize) -> Result<(), i32> {
         };
         // SAFETY: the program's page, or our copy; the new place is unused.
         unsafe { core::ptr::copy_nonoverlapping(from, to, PAGE) };
+        // A page of the kernel's, or one that it does not let go: a store in between is lost.
         if !is_withdrawn {
             engine.discard(old.addr + at, PAGE);
         }

@@ -5,11 +5,10 @@
 //! order before and in order after, so ours must be registered first; jemalloc registers its own
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
-use crate::altstack::after_fork_in_child;
 use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, refuse};
 use crate::heap::{self, SPACE};
-use crate::{internal, next};
+use crate::{altstack, internal, next};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno};
@@ -110,7 +109,7 @@ pub unsafe extern "C" fn child() {
         return;
     };
     know();
-    after_fork_in_child();
+    altstack::after_fork_in_child();
     let errno_before = ERRNO.load(Relaxed);
     heap::hold_in_child();
     internal::lock().release();

@@ -108,8 +108,8 @@ pub enum StartError {
     },
     /// A limit of the program's leaves no room for the device.
     #[error(
-        "reserving address space for the device: `ulimit {flag}` allows {allowed}, and it takes \
-         {needed}; raise `ulimit {flag}`, or lower device.capacity"
+        "reserving address space for the device: `ulimit {flag}` allows {allowed}, and the device \
+         takes {needed}; raise `ulimit {flag}`, or lower device.capacity"
     )]
     Limit {
         /// The shell's name of the limit.
