@@ -213,6 +213,11 @@ def test_counts_of_claims() -> None:
     assert str(Counts.read(told[:1])) == (
         "1 of 1 claims match, of these 1 strong; 0 contradict; 0 differ; 0 unchecked")
 
+    assert Counts.read(told, [MATCH]).sentence == (
+        "2 of 6 claims match, 1 matches only in direction, 1 contradicts the paper's set-up,"
+        " 1 differs, 1 cannot be checked here, 1 of 1 checks hold")
+    assert Counts.read([*told[:1], *told[4:5] * 2]).sentence == "1 of 3 claims match, 2 differ"
+
 
 def test_what_claims_nothing_counts_its_checks() -> None:
     alone = Counts.read([], [MATCH, MATCH, DIFFERS])

@@ -31,7 +31,7 @@ _ALONG = 100
 _PLAIN = 10
 # Numbers along a logarithmic axis of a panel, at most: they are long.
 _DECADES = 5
-# Bars, or groups of them, that a picture has room for at least.
+# Bars that a picture has room for at least.
 _SLOTS = 4
 # Letters of a panel's title, at most.
 _TITLE = 34
@@ -266,10 +266,14 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
         entries = {}
     words = _words(one, figure, labels)
     _places(axes, places, [*words, *([_MEAN[figure.mean]] if figure.mean else [])])
-    # One bar alone is no wall.
-    spare = max(0.0, (_SLOTS - len(places)) / 2)
-    axes.set_xlim(-0.5 - spare, len(places) - 0.5 + spare)
+    leave_room(axes, places, len(series))
     return entries
+
+
+def leave_room(axes: Axes, places: np.ndarray, series: int) -> None:
+    """One bar alone is no wall, and many have all the room of the picture."""
+    spare = max(0.0, (_SLOTS - len(places) * series) / 2)
+    axes.set_xlim(-0.5 - spare, len(places) - 0.5 + spare)
 
 
 def _errors(axes: Axes, places: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:

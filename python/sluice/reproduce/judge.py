@@ -47,7 +47,10 @@ def _values(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     findings = []
     both = _compared(published, ours).map(lambda pair: (float(pair[0]), float(pair[1])))
     for cell, (theirs, mine) in both.rows():
-        findings.append(Finding(cell, theirs, mine, allowed.distance(theirs, mine),
+        far = allowed.distance(theirs, mine)
+        if allowed.kind == "absolute" and claim.unit != "fraction":
+            far = f"{far} {claim.unit}".strip()
+        findings.append(Finding(cell, theirs, mine, far,
                                 allowed.allows(theirs, mine), allowed.excess(theirs, mine)))
     if not findings:
         raise ExperimentError("nothing is both published and measured")
@@ -167,7 +170,8 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     low = claim.low(known).only if claim.low else -math.inf
     high = claim.high(known).only if claim.high else math.inf
     least, most = (number(bound, claim.unit) for bound in (low, high))
-    bounds = f"{least} to {most}" if claim.low and claim.high else \
+    both = f"{least if claim.unit == 'fraction' else number(low)} to {most}"
+    bounds = both if claim.low and claim.high else \
         f"at least {least}" if claim.low else f"at most {most}"
     findings = []
     for cell, value in claim.ours(known).rows():

@@ -32,6 +32,13 @@ def verdict(judged: Sequence[Judged], checks: Sequence[Judged] = ()) -> str:
                 CONSISTENT if checks else DIFFERS)
 
 
+# Of one claim, and of several.
+_WORDS = {TREND: ("matches only in direction", "match only in direction"),
+          CONTRADICTS: ("contradicts the paper's set-up", "contradict the paper's set-up"),
+          DIFFERS: ("differs", "differ"),
+          UNCHECKED: ("cannot be checked here", "cannot be checked here")}
+
+
 @dataclass(frozen=True)
 class Counts:
     """How many claims came out how, and how many checks of ours against ours."""
@@ -60,6 +67,16 @@ class Counts:
         if not self.all and self.checks:
             return f"{self.checks[MATCH]} of {self.checks.total()} checks"
         return f"{self.of[MATCH]} of {self.all}"
+
+    @property
+    def sentence(self) -> str:
+        """What a reader asks first, without what there is none of."""
+        told = [f"{self.of[outcome]} {words[self.of[outcome] > 1]}"
+                for outcome, words in _WORDS.items() if self.of[outcome]]
+        parts = [f"{self.of[MATCH]} of {self.all} claims match", *told] if self.all else []
+        if self.checks:
+            parts.append(f"{self.checks[MATCH]} of {self.checks.total()} checks hold")
+        return ", ".join(parts)
 
     def __str__(self) -> str:
         checks = f"{self.checks[MATCH]} of {self.checks.total()} checks hold"

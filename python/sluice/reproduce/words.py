@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sluice.reproduce.claims import (
@@ -32,13 +33,14 @@ MEANINGS = {
     CONSISTENT: "no claim of a paper; all our own checks hold",
 }
 POWERS = {
-    STRONG: "spoilt measurements do not fulfil it: under 10 % of the permutations of labels do, and"
-            " equal values do not",
+    STRONG: "it holds with under 10 % of the permutations, and not with equal values",
     MEDIUM: "in between",
-    WEAK: "spoilt measurements mostly fulfil it: most permutations do, and most noise of 30 % or"
-          " equal values",
-    NOTHING: "spoilt measurements always fulfil it, or the set-up was fitted to it",
+    WEAK: "it holds with most permutations, and with most noise or equal values",
+    NOTHING: "it holds however the measurements are spoilt, or the set-up was fitted to it",
 }
+SPOILT = "Power says how well an outcome tells right from wrong. Each claim is judged again on" \
+         " measurements that we spoil on purpose: with labels permuted, with noise of 30 %, and" \
+         " with the mean in place of every value."
 
 
 def power(one: Judged) -> str:
@@ -53,10 +55,10 @@ def tried(one: Judged) -> str:
     if one.claim.fitted:
         return f"fitted: {one.claim.fitted}"
     labels, noise = one.power.permuted, one.power.noise
-    equal = {True: "fulfil", False: "do not fulfil", None: ""}[one.power.no_effect]
-    parts = [f"{labels[0]} of {labels[1]} permutations" if labels[1] else "no permutation",
-             f"{noise[0]} of {noise[1]} with noise"]
-    return "; ".join(parts + ([f"equal values {equal} it"] if equal else []))
+    equal = {True: "equal values: yes", False: "equal values: no", None: ""}[one.power.no_effect]
+    parts = [f"permuted: {labels[0]} of {labels[1]}" if labels[1] else "",
+             f"noise: {noise[0]} of {noise[1]}", equal]
+    return "still holds, " + "; ".join(part for part in parts if part)
 
 
 def published(one: Judged) -> str:
@@ -79,14 +81,30 @@ def distance(one: Judged) -> str:
     if len(one.findings) == 1:
         return worst.distance
     good = sum(finding.good for finding in one.findings)
-    place = " ".join(worst.where)
-    worst_words = f"worst {place} {worst.distance}".strip() if worst.distance else place
-    return f"{good} of {len(one.findings)}; {worst_words}"
+    counts = f"{good} of {len(one.findings)}"
+    told = ": ".join(word for word in (where(worst), worst.distance) if word)
+    # Where all are alike none is the worst.
+    return counts if not told or worst.good and not worst.excess else f"{counts}; worst {told}"
 
 
 def where(finding: Finding) -> str:
     """The labels of a comparison."""
-    return ", ".join(finding.where)
+    return " · ".join(finding.where)
+
+
+def tolerance(one: Judged) -> str:
+    """How far off ours may be, with its unit where it is no share."""
+    allowed = one.claim.tolerance
+    if allowed is None:
+        return ""
+    if allowed.kind == "absolute" and one.claim.unit != "fraction":
+        return f"± {number(allowed.amount, one.claim.unit)}"
+    return allowed.text
+
+
+def place(text: str) -> str:
+    """Where a paper has something; a number alone is that of a section."""
+    return re.sub(r"^(?=([0-9]+(\.[0-9]+)*|[IVX]+(-[A-Z])?)([,:;]|$))", "section ", text)
 
 
 def columns(rows: Sequence[Sequence[str]], widths_max: Sequence[int]) -> list[str]:

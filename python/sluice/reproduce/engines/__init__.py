@@ -90,9 +90,11 @@ def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
 
 
 def _problem(errors: str) -> str:
-    """The line that says what was wrong: that of a bad argument, or the last one."""
+    """The line that says what was wrong: that of a bad argument, that before the end of a guest's
+    console, or the last one."""
     lines = errors.strip().splitlines()
-    return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")
+    told = (line for line in lines if line.startswith(("error: ", "sluice: the guest failed: ")))
+    return next(told, lines[-1] if lines else "")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
