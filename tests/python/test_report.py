@@ -101,6 +101,12 @@ def test_differing_settings_are_marked_and_others_are_not(tmp_path: Path) -> Non
     marked = re.findall(r'<tr data-metric="([^"]+)" class="marked">', output.read_text())
     assert marked == ["cache.policy"]
     assert Metrics(output.read_text()).rows["cache.policy"] == [["fifo", "lru"]]
+    # The others, which are many, are there for who opens them.
+    text = output.read_text()
+    folded = text[text.index("<details>"):text.index("</details>")]
+    assert f"The other {len(runs.CONFIG) - 1}" in folded
+    assert 'data-metric="cache.policy"' not in folded
+    assert folded.count("<tr data-metric=") == len(runs.CONFIG) - 1
 
 
 def test_program_passes_show_their_own_hit_ratio(tmp_path: Path) -> None:

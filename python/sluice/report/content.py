@@ -15,6 +15,9 @@ LATE_RATIO_MAX = 0.05
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
 
 
+_SEEN: dict[str | None, str] = {"all": "hits and misses", "misses": "misses alone"}
+
+
 @dataclass(frozen=True)
 class Tile:
     """A headline figure. ``state`` is "", "good" or "bad"; ``note`` names a footnote.
@@ -58,6 +61,9 @@ class Grid:
     # The palette index of each value column that belongs to a run.
     colours: list[int] = field(default_factory=list)
     text: bool = False
+    # Rows that a reader opens, below those that are in view, and what says so.
+    folded: list[Row] = field(default_factory=list)
+    fold: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def card(run: Run, index: int, changed: list[str]) -> Card:
     stats = run.stats
     facts = [
         ("device", stats.text("device")),
-        ("hits seen by the device", stats.text("hits_visible")),
+        ("the device sees", _SEEN.get(stats.text("hits_visible"), stats.text("hits_visible"))),
         ("traps by", stats.text("trap_mode")),
         ("placed", stats.text("place")),
         ("seed", _plain(stats.number("seed"))),
@@ -304,7 +310,8 @@ def counter_grid(runs: list[Run]) -> Grid:
 
 
 def setting_grid(runs: list[Run]) -> Grid | None:
-    """Every setting as resolved, a column for each run; rows that differ are marked."""
+    """Every setting as resolved, a column for each run; those that differ are in view, for all are
+    some hundred and fifty."""
     keys = sorted({key for run in runs for key in run.config})
     if not keys:
         return None
@@ -315,8 +322,10 @@ def setting_grid(runs: list[Run]) -> Grid | None:
     if len(runs) > 1:
         intro += (" Marked ≠: the runs differ." if differing else
                   " All runs have the same settings.")
-    return Grid("settings", "Settings", intro, ["key"], [run.label for run in runs], rows,
-                list(range(len(runs))), text=True)
+    marked, alike = ([row for row in rows if row.marked is wanted] for wanted in (True, False))
+    fold = f"The other {len(alike)}" if marked else f"All {len(alike)}"
+    return Grid("settings", "Settings", intro, ["key"], [run.label for run in runs], marked,
+                list(range(len(runs))), text=True, folded=alike, fold=fold)
 
 
 def changed_settings(runs: list[Run]) -> list[str]:

@@ -18,8 +18,8 @@ def render(runs: list[Run], title: str | None = None) -> str:
     """The whole page for ``runs``, in their order. The same runs give the same bytes."""
     changed = content.changed_settings(runs)[:CARD_SETTINGS_MAX]
     grids = [content.latency_grid(runs), profile.site_grid(runs), profile.thread_grid(runs),
-             content.program_grid(runs), content.counter_grid(runs), content.setting_grid(runs),
-             content.process_grid(runs)]
+             content.program_grid(runs), content.counter_grid(runs), content.process_grid(runs),
+             content.setting_grid(runs)]
     return environment().get_template("report/page.html").render(
         title=title or _title(runs),
         answers=[content.answer(run) for run in runs],
