@@ -37,6 +37,17 @@ why = "one bound"
 
 [[claims]]
 kind = "value"
+says = "what nobody here can say"
+place = "Table 1"
+published = 0
+ours = "at(time, system='slow', load='1us')"
+tolerance = "by 1"
+why = "an absolute bound"
+needs = "given.limit > 10"
+lacks = "more room"
+
+[[claims]]
+kind = "value"
 says = "no time at all"
 place = "Table 1"
 unit = "s"

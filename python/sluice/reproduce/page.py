@@ -62,8 +62,8 @@ def counted(every: Sequence[Evaluated]) -> Counts:
 
 
 def _is_of_numbers(judged: Judged) -> bool:
-    """Whether it compares two numbers, and no more."""
-    return len(judged.findings) == 1 and all(
+    """Whether it compares two numbers, and no more, and counts."""
+    return judged.outcome != UNCHECKED and len(judged.findings) == 1 and all(
         isinstance(number, int | float) and not math.isnan(number)
         for number in (judged.findings[0].published, judged.findings[0].ours))
 
