@@ -91,6 +91,34 @@ fn nothing_is_allocated_after_new() {
     }
 }
 
+/// Pages that leave at fills: those on their way wait in a queue, most of them for an entry.
+#[test]
+fn nothing_is_allocated_for_pages_on_their_way() {
+    for entries in ["1", "64"] {
+        let mut device = device(&[
+            ("device.capacity", "32MiB"),
+            ("cache.capacity", "512KiB"),
+            ("cache.evict_at", "fill"),
+            ("cache.track_lines", "yes"),
+            ("mshr.entries", entries),
+        ]);
+        let before = ALLOC.counts();
+        exercise(&mut device, 20_000);
+        let read = |lpn: u64| Request {
+            addr: Lpn::of(lpn % 8_192).addr(PAGE_BYTES),
+            op: Op::Read,
+        };
+        // All at once: more than can be on their way.
+        for lpn in 0..20_000 {
+            device.access(Ps::ZERO, read(lpn * 7), &mut EveryThirdWritten);
+        }
+        assert_eq!(ALLOC.counts(), before, "{entries} entries");
+        device.settle(Ps::ZERO);
+        assert_eq!(device.cached_pages(), 128);
+        assert_eq!(device.balance(), Ok(()));
+    }
+}
+
 /// Prefetchers, throttle, DRAM banks and expanders are off in the devices of the other tests.
 #[test]
 fn prefetchers_throttle_dram_and_expanders_allocate_nothing_either() {

@@ -68,6 +68,13 @@ pub fn obstacles(config: &DeviceConfig) -> Vec<Obstacle> {
             "loads from a page that the program has mapped are not seen",
         ),
         of(
+            "cache.evict_at",
+            !cache.evicts_at_fill,
+            "miss",
+            Some("miss"),
+            "the page that leaves is unmapped before the other is read",
+        ),
+        of(
             "write_log.capacity",
             config.write_log.is_none(),
             "none",
@@ -203,6 +210,7 @@ mod tests {
     fn what_the_command_line_sets_is_named() {
         for (asked, key) in [
             ("--set cache.write=through", "cache.write"),
+            ("--set cache.evict_at=fill", "cache.evict_at"),
             (
                 "--set device.page=16KiB --set cache.capacity=1GiB",
                 "device.page",

@@ -2,6 +2,7 @@
 
 use super::link::Link;
 use super::versions::{LINES, Versions};
+use super::watch::Watch;
 use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::artifact::Artifact;
@@ -9,7 +10,7 @@ use crate::config::{HostConfig, HostDram, Migration};
 use crate::port::Reply;
 use crate::stats::MemoryStats;
 use sluice_model::dram::Dram;
-use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
+use sluice_model::{Completion, Device, Hint, Op, Parts, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -106,31 +107,6 @@ pub(super) struct ToDevice {
     pub hit: bool,
     /// Whether its write log took it.
     pub logged: bool,
-}
-
-/// Notes the pages that leave the device's cache. The host does not map them there.
-struct Watch<'a, A> {
-    evicted: &'a mut Option<Vec<u64>>,
-    artifact: &'a A,
-}
-
-impl<A: Artifact> Effects for Watch<'_, A> {
-    fn unmap(&mut self, lpn: Lpn) -> bool {
-        if let Some(pages) = self.evicted {
-            pages.push(lpn.into());
-        }
-        false
-    }
-
-    #[inline]
-    fn programs_clean(&self) -> bool {
-        self.artifact.programs_clean()
-    }
-
-    #[inline]
-    fn indexes_behind(&self) -> bool {
-        self.artifact.indexes_behind()
-    }
 }
 
 /// A whole page that comes from the device.
@@ -230,16 +206,35 @@ impl<A: Artifact> Bus<A> {
         self.ahead = self.device_mut().settle(at);
     }
 
+    /// Notes which pages leave the device's cache for those that have arrived by `at`, a time of
+    /// the device's. Says when the next one arrives.
+    fn land(&mut self, at: Ps) -> Option<Ps> {
+        let device = self.device.as_mut().expect(HERE);
+        if !device.config().cache.evicts_at_fill {
+            return None;
+        }
+        let mut watch = Watch {
+            evicted: &mut self.evicted,
+            artifact: &self.artifact,
+        };
+        device.land(at, &mut watch)
+    }
+
     /// Lets the device begin to compact its log.
     pub fn compact_log(&mut self, now: Ps) {
         let at = now + self.ahead;
+        self.land(at);
         self.device_mut().compact_log(at);
     }
 
     /// Lets the device come to rest, in time that passes for nobody else.
     pub fn settle(&mut self, now: Ps) {
         let begun = now + self.ahead;
-        let settled = self.device_mut().settle(begun);
+        let mut at = begun;
+        while let Some(next) = self.land(at) {
+            at = next;
+        }
+        let settled = self.device_mut().settle(at);
         self.ahead += settled - begun;
     }
 
@@ -464,6 +459,7 @@ impl<A: Artifact> Bus<A> {
     /// Takes the contents of a page from the device. Says whether flash does not have them.
     pub fn promote(&mut self, now: Ps, page: u64) -> bool {
         let at = now + self.ahead;
+        self.land(at);
         let dirty = self.device_mut().promote(at, Lpn::of(page)).dirty;
         self.versions.taken(page, dirty);
         dirty
@@ -483,6 +479,7 @@ impl<A: Artifact> Bus<A> {
 
     /// Gives the contents of a page back as an artifact does, without a word on the link.
     pub fn return_page(&mut self, now: Ps, page: u64, frame_page: u64) {
+        self.land(now + self.ahead);
         let device = self.device.as_mut().expect(HERE);
         self.artifact
             .returns(device, now + self.ahead, Lpn::of(page));

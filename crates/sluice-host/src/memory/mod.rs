@@ -11,6 +11,7 @@ mod reclaim;
 mod sets;
 mod tpp;
 mod versions;
+mod watch;
 mod writes;
 
 use super::artifact::{Artifact, Before, NoArtifact};

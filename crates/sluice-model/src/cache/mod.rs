@@ -3,7 +3,9 @@
 //! [`Eviction`] is the seam: one file in `policy/` plus one line in `policy/mod.rs` is a policy.
 
 mod cold;
+mod in_flight;
 mod inactive;
+mod pins;
 mod policy;
 mod replay;
 mod set_index;
@@ -18,6 +20,8 @@ pub use policy::{
 use crate::index::PageIndex;
 use crate::request::Trigger;
 use cold::Cold;
+use in_flight::InFlight;
+pub(crate) use in_flight::{Arrival, in_flight_max};
 use inactive::Inactive;
 use policy::Told;
 pub use set_index::SetIndex;
@@ -41,6 +45,8 @@ pub(crate) struct Cache {
     cold: Cold,
     /// Pages that the policy has let go and no longer holds.
     inactive: Inactive,
+    /// Pages that have no slot of their set yet.
+    in_flight: InFlight,
     /// Wrong answers of external policies before the one in force.
     refused_before: u64,
     /// Per set: [slots never used yet, first free slot + 1].
@@ -91,36 +97,40 @@ pub(crate) struct Found {
     pub reactivated: bool,
 }
 
-/// What an access to a page is that is pinned, cold or inactive.
+/// What an access to a page is that is pinned, cold, inactive or in flight.
 #[derive(PartialEq, Eq)]
 enum Special {
     /// As to any other.
     Plain,
-    /// Nothing of the policy's business.
-    Pinned,
+    /// Nothing of the policy's business: the page is pinned, or has no slot of its set yet.
+    Foreign,
     /// What brings it back into the policy's hands.
     Reactivated,
 }
 
 impl Cache {
-    /// An empty cache of these slots; `own` decides instead of the policy if there is one.
+    /// An empty cache of these slots; `own` decides instead of the policy if there is one. So many
+    /// pages can be in flight without a slot of their set; see [`Cache::evicts_at_fill`].
     pub fn new(
         space: &Space,
         eviction: &EvictionEntry,
         own: Option<Box<dyn External>>,
         pins_per_set: u32,
         inactive_per_set: u32,
+        in_flight: u32,
     ) -> Cache {
+        let slots = space.slots() + in_flight;
         let policy = match own {
             Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
             None => (eviction.build)(space),
         };
         Cache {
-            lookup: PageIndex::new(space.pages, space.slots()),
-            slots: Slots::new(space.slots()),
+            lookup: PageIndex::new(space.pages, slots),
+            slots: Slots::new(slots),
             policy,
             cold: Cold::new(space.sets, space.slots()),
             inactive: Inactive::new(space.sets, space.slots(), inactive_per_set),
+            in_flight: InFlight::new(space.slots(), in_flight),
             refused_before: 0,
             free: Table::filled(space.sets, [0; 2]),
             pinned: Table::filled(space.sets, 0),
@@ -138,11 +148,6 @@ impl Cache {
         u64::from(self.held)
     }
 
-    /// Pages that are pinned.
-    pub fn pins(&self) -> u64 {
-        u64::from(self.pins)
-    }
-
     #[inline]
     fn set_of(&self, lpn: Lpn) -> Set {
         Set(self.index.set_of(lpn, self.sets))
@@ -150,7 +155,7 @@ impl Cache {
 
     /// The page in a place, or any other if none is there; none behind the last place.
     pub fn last_in(&self, slot: Slot) -> Option<Lpn> {
-        (slot.0 < self.sets * self.ways).then(|| self.slots.lpn(slot))
+        (slot.0 < self.in_flight.end()).then(|| self.slots.lpn(slot))
     }
 
     #[inline]
@@ -188,7 +193,7 @@ impl Cache {
                 access: Some((access.at, access.is_store)),
                 is_dirty: self.slots.is_dirty(slot),
             }),
-            Special::Pinned => 0,
+            Special::Foreign => 0,
         };
         Some(Found {
             slot,
@@ -199,15 +204,15 @@ impl Cache {
         })
     }
 
-    /// Does what the access to a page asks for that is pinned, cold or inactive.
+    /// Does what the access to a page asks for that is pinned, cold, inactive or in flight.
     #[cold]
     fn access_special(&mut self, lpn: Lpn, set: Set, slot: Slot) -> Special {
         self.warm(set, slot);
         if self.activate(lpn, set, slot) {
             return Special::Reactivated;
         }
-        match self.slots.is_pinned(slot) {
-            true => Special::Pinned,
+        match self.slots.is_pinned(slot) || self.slots.is_in_flight(slot) {
+            true => Special::Foreign,
             false => Special::Plain,
         }
     }
@@ -287,39 +292,6 @@ impl Cache {
     /// Whether the policy is one that the caller brought along.
     pub fn has_external_policy(&self) -> bool {
         matches!(self.policy, AnyEviction::External(_))
-    }
-
-    /// How many pages of a set can be pinned from now on. Those that are stay so.
-    pub fn limit_pins(&mut self, per_set: u32) {
-        self.pins_per_set = per_set;
-    }
-
-    /// Whether another page of the set of `lpn` can be pinned.
-    pub fn can_pin(&self, lpn: Lpn) -> bool {
-        self.pinned[self.set_of(lpn)] < self.pins_per_set
-    }
-
-    /// Takes a cached page that is not pinned out of the policy's hands.
-    pub fn pin(&mut self, lpn: Lpn) {
-        let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
-        self.warm(set, slot);
-        self.take_from_policy(set, slot);
-        self.slots.set_pinned(slot, true);
-        self.pinned[set] += 1;
-        self.pins += 1;
-    }
-
-    /// Gives a pinned page back to the policy, as a newcomer.
-    pub fn unpin(&mut self, lpn: Lpn) {
-        let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
-        self.forget_pin(set, slot);
-        self.give_back(lpn, set, slot);
-    }
-
-    fn forget_pin(&mut self, set: Set, slot: Slot) {
-        self.slots.set_pinned(slot, false);
-        self.pinned[set] -= 1;
-        self.pins -= 1;
     }
 
     /// Tells the policy that a page which is not cached is about to be brought in.
@@ -435,11 +407,15 @@ impl Cache {
         ends.filter(|end| *end > now).min()
     }
 
-    /// Puts a page into a slot from [`Cache::take_free`] or [`Cache::evict`].
+    /// Puts a page into a slot from [`Cache::take_free`], [`Cache::evict`] or
+    /// [`Cache::take_in_flight`].
     pub fn insert(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
         self.slots.fill(slot, lpn, ready_at, fill);
         self.lookup.set(lpn, slot);
         self.held += 1;
+        if self.in_flight.has(slot) {
+            return self.send(slot, lpn, ready_at, fill);
+        }
         let set = self.set_of(lpn);
         self.policy.insert_told(set, slot, lpn, fill == Fill::Write);
     }
@@ -447,13 +423,16 @@ impl Cache {
     /// Takes a page out, whatever state it is in, if it is cached.
     pub fn take_out(&mut self, lpn: Lpn) -> Option<Evicted> {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn)?);
+        let in_flight = self.slots.is_in_flight(slot);
         let left = self.leave(set, slot);
-        if left.pinned {
-            self.forget_pin(set, slot);
-        } else {
-            self.take_from_policy(set, slot);
+        match left.pinned {
+            true => self.forget_pin(set, slot),
+            false if in_flight => {}
+            false => self.take_from_policy(set, slot),
         }
-        self.free_slot(set, slot);
+        if !in_flight {
+            self.free_slot(set, slot);
+        }
         Some(left)
     }
 

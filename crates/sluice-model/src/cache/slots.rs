@@ -17,6 +17,8 @@ const LEVELS: u64 = 2;
 /// How often the page is taken for used from now on.
 const TRUST_AT: u32 = 39;
 const TRUST_MASK: u64 = 7 << TRUST_AT;
+/// The page is on its way and has no slot of its set yet.
+const IN_FLIGHT: u64 = 1 << 42;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -85,6 +87,21 @@ impl Slots {
         };
     }
 
+    /// Whether the page is on its way and has no slot of its set yet.
+    pub fn is_in_flight(&self, slot: Slot) -> bool {
+        self.0[slot][0] & IN_FLIGHT != 0
+    }
+
+    pub fn set_in_flight(&mut self, slot: Slot) {
+        self.0[slot][0] |= IN_FLIGHT;
+    }
+
+    /// The page of a slot is in another one from now on, which is one of its set.
+    pub fn land(&mut self, from: Slot, to: Slot) {
+        let [word, ready_at] = self.0[from];
+        self.0[to] = [word & !IN_FLIGHT, ready_at];
+    }
+
     /// Notes that the policy has the page back because it was used; see [`Slots::take_trust`].
     pub fn trust_more(&mut self, slot: Slot) {
         let word = &mut self.0[slot][0];
@@ -105,10 +122,13 @@ impl Slots {
     }
 
     /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
-    /// is pinned, cold or inactive.
+    /// is pinned, cold, inactive or in flight.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (bool, bool) {
         let word = &mut self.0[slot][0];
-        let found = (*word & UNUSED != 0, *word & (PINNED | COLD | INACTIVE) != 0);
+        let found = (
+            *word & UNUSED != 0,
+            *word & (PINNED | COLD | INACTIVE | IN_FLIGHT) != 0,
+        );
         let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
         if changed != *word {
             *word = changed;

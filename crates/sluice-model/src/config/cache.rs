@@ -78,6 +78,19 @@ sluice_params::params! {
             source: "assumed: behind, as FEMU answers writes from its buffer. Cylon section 4.2 \
                      waits: the entry of the page is reset when the write has ended",
         }
+        evicts_at_fill: bool {
+            key: "cache.evict_at",
+            kind: Kind::Flag { off: "miss", on: "fill" },
+            default: "miss",
+            meaning: "when the page is chosen that leaves for another. miss: when the other is \
+                      asked for; fill: when its data is there, which only a simulation can do. \
+                      Until then the page that will leave has hits, and the policy does not know \
+                      the one on its way. A miss is answered before its fill, so that it cannot \
+                      wait for a page to leave: fill takes neither dirty_eviction = wait nor a \
+                      replacement",
+            source: "assumed: miss. Cylon evicts when it inserts a page that it has read (section \
+                     4.2, Algorithm 1), and programs a written page before it goes on (4.3.1)",
+        }
         awaits_programs: bool {
             key: "cache.store_done",
             kind: Kind::Flag { off: "held", on: "programmed" },
@@ -233,18 +246,41 @@ impl CacheSettings {
         Err(raw.impossible(keys, message))
     }
 
-    /// Refuses evictions that wait for programs whose end is not known.
+    /// Refuses evictions that wait for programs whose end is not known, and those at fills that a
+    /// miss would wait for.
     pub(super) fn check_evictions(
         &self,
         raw: &RawConfig,
         reads_first: bool,
     ) -> Result<(), ConfigError> {
+        if self.evicts_at_fill {
+            self.check_fills(raw)?;
+        }
         if self.evicts_behind || !reads_first {
             return Ok(());
         }
         let message = "reads that go first put off the end of a program: set nand.priority to \
                        fifo, or cache.dirty_eviction to behind";
         Err(raw.impossible(&["cache.dirty_eviction", "nand.priority"], message))
+    }
+
+    /// A miss is answered when it comes. Which page will leave for it, and whether it has been
+    /// written by then, only the accesses in between will tell.
+    fn check_fills(&self, raw: &RawConfig) -> Result<(), ConfigError> {
+        let (key, message) = match (self.evicts_behind, self.replacement) {
+            (true, Ps::ZERO) => return Ok(()),
+            (false, _) => (
+                "cache.dirty_eviction",
+                "a miss is answered before it is known whether a written page leaves for it: set \
+                 cache.evict_at to miss, or cache.dirty_eviction to behind",
+            ),
+            (true, _) => (
+                "cache.replacement",
+                "a read begins before it is known whether a page leaves for it: set \
+                 cache.evict_at to miss, or cache.replacement to 0ns",
+            ),
+        };
+        Err(raw.impossible(&["cache.evict_at", key], message))
     }
 
     /// Bytes of DRAM cache.

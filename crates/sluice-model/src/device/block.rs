@@ -67,7 +67,7 @@ pub(super) fn serve<O: Observer, E: Effects>(
     request: BlockRequest,
     effects: &mut E,
 ) -> Result<BlockCompletion, Refused> {
-    pipeline.storage.advance(now);
+    pipeline.advance(now, effects);
     pipeline.storage.commanded();
     if let Some(refused) = refusal(pipeline, &request) {
         pipeline.storage.stats.refused += 1;

@@ -118,7 +118,7 @@ pub(super) fn carry_out<O: Observer, E: Effects>(
     command: Command,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    pipeline.storage.advance(now);
+    pipeline.advance(now, effects);
     pipeline.storage.commanded();
     let (lpn, pages) = (command.lpn(), pipeline.front.pages());
     let result = if !pipeline.front.is_known(lpn) {

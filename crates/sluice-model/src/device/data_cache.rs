@@ -1,7 +1,7 @@
 //! The cached pages: which are there, which leave, and what of them has to be written.
 
 use super::line_use::LineUse;
-use crate::cache::{Access, Cache, Evicted, External, Fill, Found, Peek};
+use crate::cache::{Access, Arrival, Cache, Evicted, External, Fill, Found, Peek, in_flight_max};
 use crate::config::{DeviceConfig, WritePolicy};
 use crate::request::Trigger;
 use sluice_units::{Lpn, PageLine, Ps, Slot};
@@ -27,6 +27,10 @@ pub(super) enum Room {
 impl DataCache {
     pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> DataCache {
         let cache = &config.cache;
+        let in_flight = match cache.evicts_at_fill {
+            true => in_flight_max(config.mshr.entries),
+            false => 0,
+        };
         DataCache {
             cache: Cache::new(
                 &config.space(seed),
@@ -34,8 +38,9 @@ impl DataCache {
                 policy,
                 cache.pins_per_set,
                 cache.inactive_per_set,
+                in_flight,
             ),
-            line_use: cache.track_lines.then(|| LineUse::new(config)),
+            line_use: cache.track_lines.then(|| LineUse::new(config, in_flight)),
             marks_dirty: cache.write == WritePolicy::Back,
             ways: cache.ways,
             pins_per_set: cache.pins_per_set,
@@ -152,6 +157,36 @@ impl DataCache {
         self.cache.forget_prefetch(lpn);
     }
 
+    /// Whether pages get a place when they arrive, and not when they are asked for.
+    #[inline]
+    pub fn evicts_at_fill(&self) -> bool {
+        self.cache.evicts_at_fill()
+    }
+
+    /// A slot for a page on its way to which the policy will give a place when it arrives; `None`
+    /// if as many are on their way as can be.
+    pub fn take_in_flight(&mut self) -> Option<Slot> {
+        self.cache.take_in_flight()
+    }
+
+    /// When the next page arrives that has no place yet.
+    pub fn next_landing(&self) -> Option<Ps> {
+        self.cache.next_arrival()
+    }
+
+    /// The next page without a place that has arrived by then.
+    pub fn arrived(&mut self, by: Ps) -> Option<Arrival> {
+        self.cache.arrived(by)
+    }
+
+    /// Puts a page that has arrived into a slot from [`DataCache::room`].
+    pub fn land(&mut self, page: &Arrival, slot: Slot) {
+        self.cache.land(page, slot);
+        if let Some(line_use) = &mut self.line_use {
+            line_use.land(page.from, slot);
+        }
+    }
+
     /// Tells the policy of a page that misses and is about to be brought in.
     pub fn count_miss(&mut self, lpn: Lpn) {
         self.cache.note_miss(lpn);
@@ -180,7 +215,7 @@ impl DataCache {
         self.cache.evict_for_hit(lpn, at)
     }
 
-    /// Puts a page into a slot from [`DataCache::room`].
+    /// Puts a page into a slot from [`DataCache::room`] or [`DataCache::take_in_flight`].
     pub fn fill(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
         self.cache.insert(slot, lpn, ready_at, fill);
         if let Some(line_use) = &mut self.line_use {

@@ -70,9 +70,12 @@ impl DeviceDram {
         }
     }
 
-    /// Notes that the page of a slot is written or read as a whole at `at`.
+    /// Notes that the page of a slot is written or read as a whole at `at`. One that is on its way
+    /// and has no place in the cache yet is not in this DRAM.
     pub fn move_page(&mut self, at: Ps, slot: Slot, op: Op) {
-        if let Some(banks) = &mut self.banks {
+        if let Some(banks) = &mut self.banks
+            && banks.page(slot) < banks.log
+        {
             banks.plan(
                 at,
                 match op {

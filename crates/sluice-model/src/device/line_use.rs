@@ -18,9 +18,10 @@ pub struct LineUse {
 }
 
 impl LineUse {
-    pub(super) fn new(settings: &Settings) -> LineUse {
+    /// For the pages of the cache, and so many in flight.
+    pub(super) fn new(settings: &Settings, in_flight: u32) -> LineUse {
         let lines = (settings.page_bytes() / LINE_BYTES) as usize;
-        let all = lines * settings.cache.pages as usize;
+        let all = lines * (settings.cache.pages + in_flight) as usize;
         LineUse {
             lines,
             touched: Bits::new(all),
@@ -45,6 +46,17 @@ impl LineUse {
         let first = slot.index() * self.lines;
         self.touched.mark(first, self.lines, false);
         self.written.mark(first, self.lines, false);
+    }
+
+    /// The page of a slot is in another one from now on.
+    pub(super) fn land(&mut self, from: Slot, to: Slot) {
+        let (from, to) = (from.index() * self.lines, to.index() * self.lines);
+        for bits in [&mut self.touched, &mut self.written] {
+            for line in 0..self.lines {
+                let is_set = bits.has(from + line);
+                bits.mark(to + line, 1, is_set);
+            }
+        }
     }
 
     /// An access to a line of the page in the slot.

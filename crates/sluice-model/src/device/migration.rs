@@ -41,6 +41,7 @@ pub(super) fn demote<O: Observer, E: Effects>(
     lpn: Lpn,
     effects: &mut E,
 ) -> Completion {
+    pipeline.advance(now, effects);
     pipeline.begin(now, lpn).stats.migration.demoted += 1;
     let now = pipeline.storage.now();
     let at = now + pipeline.front.parts_with_log().total();

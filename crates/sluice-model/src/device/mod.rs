@@ -22,17 +22,17 @@ mod migration;
 mod observer;
 mod pipeline;
 mod prefetching;
+mod queries;
+mod room;
 mod storage;
 mod tune;
 mod write_buffer;
 
-use crate::cache::{External, Peek};
+use crate::cache::External;
 use crate::config::DeviceConfig;
 use crate::contents::{NoContents, Tables};
-use crate::ftl::WearReport;
 use crate::prefetch;
 use crate::request::{Completion, Effects, Request};
-use crate::stats::Stats;
 use pipeline::Pipeline;
 use sluice_units::{Lpn, Ps};
 use tune::Change;
@@ -187,21 +187,34 @@ impl Device {
 
     /// Lets background work go on up to `now`.
     pub fn advance(&mut self, now: Ps) {
-        self.pipeline.storage.advance(now);
+        self.land(now, &mut ());
+    }
+
+    /// Lets background work go on up to `now`, and those pages take their places that have arrived.
+    /// Says when the next one arrives.
+    ///
+    /// With `cache.evict_at = fill` pages leave for them, here and at the start of everything else
+    /// that has a time. What takes no `effects` does not name them: a host that wants to know calls
+    /// this before.
+    pub fn land<E: Effects>(&mut self, now: Ps, effects: &mut E) -> Option<Ps> {
+        let next = self.pipeline.advance(now, effects);
         self.pipeline.front.retire(self.pipeline.storage.now());
+        next
     }
 
     /// Begins to compact what is in the write log, in the background, although it is not full.
     pub fn compact_log(&mut self, now: Ps) {
-        self.pipeline.storage.advance(now);
+        self.pipeline.advance(now, &mut ());
         self.pipeline.storage.close_log();
     }
 
     /// Comes to rest, if it is left alone: the write log is compacted as a whole, and the flash
     /// array works off what it has been asked for. Returns when that is done, which is its time
     /// from then on.
-    pub fn settle(&mut self, now: Ps) -> Ps {
-        self.pipeline.storage.advance(now);
+    pub fn settle(&mut self, mut now: Ps) -> Ps {
+        while let Some(next) = self.pipeline.advance(now, &mut ()) {
+            now = next;
+        }
         self.pipeline.storage.settle();
         let now = self.pipeline.storage.now();
         self.pipeline.front.retire(now);
@@ -389,65 +402,10 @@ impl Device {
         Ok(is_one)
     }
 
-    /// Whether flash has the page. A device without flash has all.
-    pub fn is_in_flash(&self, lpn: Lpn) -> bool {
-        self.pipeline.expander.is_some() || self.pipeline.storage.is_in_flash(lpn)
-    }
-
-    /// Whether the page is in the cache or on its way there.
-    pub fn is_cached(&self, lpn: Lpn) -> bool {
-        let is_memory = self.pipeline.expander.is_some();
-        self.pipeline.front.is_known(lpn)
-            && (is_memory || self.pipeline.storage.cache.contains(lpn))
-    }
-
-    /// From when on a host has hits on the page, if it is in the cache or on its way there.
-    pub fn cached_at(&self, lpn: Lpn) -> Option<Ps> {
-        if self.pipeline.expander.is_some() {
-            return Some(Ps::ZERO);
-        }
-        self.peek(lpn).map(|found| found.ready_at)
-    }
-
-    /// Pages in the cache or on their way there.
-    pub fn cached_pages(&self) -> u64 {
-        self.pipeline.storage.cache.len()
-    }
-
-    /// Pages that are pinned.
-    pub fn pinned_pages(&self) -> u64 {
-        self.pipeline.storage.cache.pins()
-    }
-
-    /// Whether the page is pinned.
-    pub fn is_pinned(&self, lpn: Lpn) -> bool {
-        self.peek(lpn).is_some_and(|found| found.is_pinned)
-    }
-
-    fn peek(&self, lpn: Lpn) -> Option<Peek> {
-        let is_known = self.pipeline.front.is_known(lpn);
-        is_known.then(|| self.pipeline.storage.cache.peek(lpn))?
-    }
-
     /// When a fill wanted at `now` could start: when an MSHR entry is free.
     pub fn can_fill_at(&mut self, now: Ps) -> Ps {
         let now = self.pipeline.storage.now().max(now);
         self.pipeline.front.fill_starts(now)
-    }
-
-    /// What is known of lines, if `cache.track_lines` is on.
-    pub fn line_use(&self) -> Option<&LineUse> {
-        self.pipeline.storage.cache.line_use()
-    }
-
-    /// Whether too many flash blocks have failed: the device can be read, and refuses writes.
-    pub fn is_read_only(&self) -> bool {
-        self.pipeline.storage.back.is_read_only()
-    }
-
-    /// How worn the flash blocks are. Looks at every block.
-    pub fn wear(&self) -> WearReport {
-        self.pipeline.storage.back.wear()
     }
 
     /// Shows what a device with a random precondition holds at its start, to be kept.
@@ -460,34 +418,6 @@ impl Device {
     pub fn contents(&mut self, tables: &mut dyn Tables) -> Result<(), NoContents> {
         assert_eq!(self.stats().flash_programs, 0, "contents at the start");
         self.pipeline.storage.back.contents(tables)
-    }
-
-    /// What the device has done so far.
-    pub fn stats(&self) -> &Stats {
-        &self.pipeline.storage.stats
-    }
-
-    /// Pages that the host can address.
-    pub fn pages(&self) -> u64 {
-        self.pipeline.front.pages()
-    }
-
-    /// The configuration it was made with, as it was tuned since.
-    pub fn config(&self) -> &DeviceConfig {
-        &self.config
-    }
-
-    /// Checks that everything was counted once: accesses, their time, programs, and pages.
-    ///
-    /// # Errors
-    /// The first equation that does not hold, with its numbers.
-    pub fn balance(&self) -> Result<(), Imbalance> {
-        balance::balance(&self.pipeline.storage)
-    }
-
-    /// The state in words: counters, then the cache's sets.
-    pub fn dump(&self) -> String {
-        self.pipeline.storage.dump()
     }
 }
 

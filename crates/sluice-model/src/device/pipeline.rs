@@ -3,7 +3,6 @@
 use super::advice::Advice;
 use super::arrivals::Arrivals;
 use super::callers::Callers;
-use super::data_cache::Room;
 use super::expander::Expander;
 use super::front::Front;
 use super::observer::Observer;
@@ -97,15 +96,24 @@ impl<O: Observer> Pipeline<O> {
         self.advice.retune(config);
     }
 
-    /// Takes the time of a request about a page, and lets what was due before happen first.
+    /// Takes the time of a request about a page, and lets what was due before happen first. The
+    /// host learns of no page that leaves; see [`Device::land`](super::Device::land).
     ///
     /// # Panics
     /// If the page is not on the device.
     pub fn begin(&mut self, now: Ps, lpn: Lpn) -> &mut Storage<O> {
-        self.storage.advance(now);
+        self.advance(now, &mut ());
         self.storage.commanded();
         self.front.assert_known(lpn);
         &mut self.storage
+    }
+
+    /// Takes the time of a request, and lets what was due before happen first.
+    pub fn advance<E: Effects>(&mut self, now: Ps, effects: &mut E) -> Option<Ps> {
+        self.storage.take_time(now);
+        let next = self.land(self.storage.now(), effects);
+        self.storage.advance(now);
+        next
     }
 
     /// Serves a load or store at `now`.
@@ -118,8 +126,8 @@ impl<O: Observer> Pipeline<O> {
         let store = req.op == Op::Write;
         self.storage.stats.loads += u64::from(!store);
         self.storage.stats.stores += u64::from(store);
-        if self.storage.has_log()
-            && let Some(completion) = self.access_log(lpn, req, effects)
+        if self.storage.has_more_to_look_at()
+            && let Some(completion) = self.look_before_cache(lpn, req, effects)
         {
             return completion;
         }
@@ -272,16 +280,31 @@ impl<O: Observer> Pipeline<O> {
         }
     }
 
-    /// Serves an access that the log serves: every store, and a load whose line it has and whose
-    /// page is not in the cache. The log and the cache are looked up side by side.
+    /// Lets the pages land that have arrived, and serves an access that the log serves.
     #[inline(never)]
-    fn access_log<E: Effects>(
+    fn look_before_cache<E: Effects>(
         &mut self,
         lpn: Lpn,
         req: Request,
         effects: &mut E,
     ) -> Option<Completion> {
         let at = self.storage.now() + self.front.parts_with_log().total();
+        self.land(at, effects);
+        match self.storage.has_log() {
+            true => self.access_log(at, lpn, req, effects),
+            false => None,
+        }
+    }
+
+    /// Serves an access that the log serves, at `at`: every store, and a load whose line it has and
+    /// whose page is not in the cache. The log and the cache are looked up side by side.
+    fn access_log<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        req: Request,
+        effects: &mut E,
+    ) -> Option<Completion> {
         self.storage.run_log(at);
         let line = self.front.line_of(req.addr);
         if req.op == Op::Write {
@@ -410,62 +433,6 @@ impl<O: Observer> Pipeline<O> {
         self.storage.pass();
         let estimate = self.storage.back.estimate(at, lpn, reads);
         estimate.is_some_and(|estimate| estimate.gc || self.front.is_long(estimate.wait))
-    }
-
-    /// Finds a slot for a page that is demanded at `at`, whose fill can start at `from`, waiting
-    /// for one if it must. Returns the slot and when the fill can start then.
-    pub fn make_room<E: Effects>(
-        &mut self,
-        at: Ps,
-        from: Ps,
-        lpn: Lpn,
-        effects: &mut E,
-    ) -> (Slot, Ps) {
-        let (slot, start) = self.wait_for_room(from, lpn, effects);
-        self.storage.stats.mshr_stalls += u64::from(start > at);
-        (slot, start)
-    }
-
-    /// Finds a slot for a page that is brought in, waiting from `start` on for one if it must.
-    pub fn wait_for_room<E: Effects>(
-        &mut self,
-        mut start: Ps,
-        lpn: Lpn,
-        effects: &mut E,
-    ) -> (Slot, Ps) {
-        self.storage.cache.count_miss(lpn);
-        loop {
-            if let Some(room) = self.slot_for(start, lpn, None, effects) {
-                return room;
-            }
-            // Every page of the set is in flight: the first to arrive is the first that can leave.
-            let next = self.storage.cache.next_arrival(lpn, start);
-            start = next.expect("a page that cannot be evicted is in flight");
-        }
-    }
-
-    /// A slot that is free, or freed by pushing a page other than `keep` out at `at`, and when its
-    /// fill can begin.
-    pub fn slot_for<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        keep: Option<Lpn>,
-        effects: &mut E,
-    ) -> Option<(Slot, Ps)> {
-        let victim = match self.storage.room(at, lpn, keep, effects)? {
-            Room::Free(slot) => return Some((slot, at)),
-            Room::Evicted(victim) => victim,
-        };
-        let stats = &mut self.storage.stats;
-        self.prefetch.evicted(&victim, keep.is_some(), stats);
-        if victim.unused
-            && let Some(arrivals) = &mut self.arrivals
-        {
-            arrivals.settle(victim.lpn);
-        }
-        let free_at = self.storage.place_free_at(at);
-        Some((victim.slot, self.front.replaces(free_at)))
     }
 
     /// Evicts the pages that must leave because of a hit on `lpn`.

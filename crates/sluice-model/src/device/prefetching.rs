@@ -73,6 +73,7 @@ impl<O: Observer> Pipeline<O> {
     /// Has the host map the prefetched pages that have arrived by then. Says when the next one
     /// does.
     pub fn map_arrived<E: Effects>(&mut self, by: Ps, effects: &mut E) -> Option<Ps> {
+        self.land(by, effects);
         let arrivals = self.arrivals.as_mut()?;
         while let Some(page) = arrivals.due(by) {
             let found = self.storage.cache.peek(page.lpn);
@@ -103,8 +104,7 @@ impl<O: Observer> Pipeline<O> {
             self.storage.stats.prefetch_dropped += 1;
             return false;
         }
-        self.storage.cache.count_miss(lpn);
-        let room = self.slot_for(at, lpn, cause.map(|by| by.keep), effects);
+        let room = self.room_at_once(at, lpn, cause.map(|by| by.keep), effects);
         let Some((slot, start)) = room else {
             self.storage.stats.prefetch_dropped += 1;
             return false;

@@ -5,7 +5,7 @@ use super::back::Back;
 use super::data_cache::{DataCache, Room};
 use super::dram::DeviceDram;
 use super::observer::Observer;
-use crate::cache::{Evicted, External, Fill};
+use crate::cache::{Arrival, Evicted, External, Fill};
 use crate::config::{DeviceConfig, HintRule};
 use crate::ftl::Placement;
 use crate::nand::{Origin, ProgramEnd, Served};
@@ -25,6 +25,8 @@ pub(super) struct Storage<O> {
     missed: Missed,
     /// Whether a store waits for its program.
     awaits_programs: bool,
+    /// See [`Storage::has_more_to_look_at`].
+    looks_further: bool,
     /// Whether a page that leaves is programmed behind the read of the next one.
     evicts_behind: bool,
     /// When the place of the page that the policy let go last is free for another.
@@ -142,6 +144,7 @@ impl<O: Observer> Storage<O> {
             stats: Stats::default(),
             missed: Missed::none(config.pages),
             awaits_programs: config.cache.awaits_programs,
+            looks_further: log.is_some() || config.cache.evicts_at_fill,
             evicts_behind: config.cache.evicts_behind,
             left_at: Ps::ZERO,
         }
@@ -182,6 +185,18 @@ impl<O: Observer> Storage<O> {
     #[inline]
     pub fn pass(&mut self) {
         self.back.pass(self.now, &mut self.stats);
+    }
+
+    /// Lets happen what was due by then, as far as the device's time has come: a page has arrived.
+    pub fn pass_until(&mut self, at: Ps) {
+        self.run_log(at);
+        self.back.pass(at.min(self.now), &mut self.stats);
+    }
+
+    /// Whether an access looks at more than the cache: at a write log, or whether pages arrived.
+    #[inline]
+    pub fn has_more_to_look_at(&self) -> bool {
+        self.looks_further
     }
 
     /// Whether there is a write log.
@@ -328,6 +343,13 @@ impl<O: Observer> Storage<O> {
         let log = self.log.as_ref();
         let logged = |line| log.and_then(|log| log.find(lpn, line));
         self.back.observer().filled(lpn, logged);
+    }
+
+    /// Gives a page a slot from [`Storage::room`] that has arrived, and was put into a slot for
+    /// pages in flight.
+    pub fn land(&mut self, page: &Arrival, slot: Slot) {
+        self.cache.land(page, slot);
+        self.dram.move_page(page.at, slot, Op::Write);
     }
 
     /// Writes a page that leaves the cache to flash.

@@ -109,6 +109,7 @@ fn avoid_refusals(raw: &mut RawConfig) {
             "cache.dirty_eviction",
             "behind",
         ),
+        ("cache.evict_at", "fill", "cache.dirty_eviction", "behind"),
     ] {
         if raw.get(key).as_deref() == Some(value) {
             raw.set(other, without).expect("a value of the parameter");
@@ -132,6 +133,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.write", &["back", "through"]),
         ("cache.store_miss", &["rmw", "merge", "around"]),
         ("cache.dirty_eviction", &["behind", "wait"]),
+        ("cache.evict_at", &["miss", "fill"]),
         ("cache.load_miss", &["fill", "around"]),
         ("cache.track_lines", &["no", "yes"]),
         ("cache.pin_max", &["50%", "90%", "1%"]),
@@ -273,6 +275,7 @@ impl Rig {
 
     /// Carries a step out. A page that the host has is demoted before anything is done to it.
     fn take(&mut self, step: Step) {
+        self.pipeline.land(self.now, &mut self.host);
         for lpn in step.pages() {
             if self.promoted.contains(&lpn) && !matches!(step, Step::Demote(..)) {
                 self.demote(lpn, lpn.0.is_multiple_of(2));
@@ -321,7 +324,7 @@ impl Rig {
             Step::Demote(lpn, written) => self.demote(lpn, written),
             Step::Wait(ns) => {
                 self.now += Ps::from_ns(ns);
-                self.pipeline.storage.advance(self.now);
+                self.pipeline.advance(self.now, &mut self.host);
             }
         }
         assert_eq!(self.balance(), Ok(()));
