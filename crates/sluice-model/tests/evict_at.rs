@@ -4,7 +4,7 @@
 use sluice_model::{Command, Device, DeviceConfig, Op, ServedBy};
 use sluice_params::ConfigError;
 use sluice_testkit::rig::{Recorder, access, device, read};
-use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGES: u64 = 14;
@@ -439,4 +439,43 @@ fn an_answer_that_would_have_to_wait_for_a_page_to_leave_is_refused() {
         }
         assert_eq!(told.lines().count(), 1);
     }
+}
+
+/// Lines that were used before their page had a place.
+#[test]
+fn lines_are_counted_of_a_page_on_its_way() {
+    for value in ["miss", "fill"] {
+        let mut device = device(&[
+            ("cache.capacity", "4KiB"),
+            ("cache.track_lines", "yes"),
+            ("cache.evict_at", value),
+        ]);
+        for (us, line) in [(0, 0), (1, 1)] {
+            let addr = Lpn(1).addr(PAGE_BYTES) + line * LINE_BYTES;
+            let request = sluice_model::Request {
+                addr,
+                op: Op::Write,
+            };
+            device.access(Ps::from_us(us), request, &mut ());
+        }
+        read(&mut device, MISSED, 2);
+        device.settle(MISSED);
+        let lines = device.line_use().expect("they are counted");
+        assert_eq!(lines.touched_of_evicted()[2], 1, "{value}");
+        assert_eq!(lines.written_of_programmed()[2], 1, "{value}");
+    }
+}
+
+/// The page's lines are written to the DRAM when it lands, and the first hit waits for that.
+#[test]
+fn a_page_that_lands_keeps_the_banks_busy() {
+    let [at_miss, at_fill] = ["miss", "fill"].map(|value| {
+        let own = [("dram.model", "ddr4-2400"), ("cache.evict_at", value)];
+        let mut device = device(&own);
+        read(&mut device, Ps::ZERO, 1);
+        let ready_at = device.cached_at(Lpn(1)).expect("it comes");
+        [ready_at, MISSED].map(|at| read(&mut device, at, 1).done_at - at)
+    });
+    assert_eq!(at_miss, at_fill);
+    assert!(at_fill[0] > at_fill[1], "{at_fill:?}");
 }
