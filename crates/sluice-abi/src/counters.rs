@@ -295,6 +295,9 @@ macro_rules! host_counters {
         MajorFaults: major_faults as major_faults;
         /// Forks of the program.
         Forks: forks as forks;
+        /// Of their children, those that went on off the device, since they could not open what a
+        /// device needs: after `setuid`, for example. What these start is not counted.
+        ForksOutside: forks_outside as forks_outside;
         /// System calls that met a missing page in signal mode and were tried again.
         KernelFaults: kernel_faults as kernel_faults;
     } };

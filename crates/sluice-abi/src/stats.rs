@@ -113,6 +113,12 @@ impl StatsBlock {
         }
     }
 
+    /// Counts one of those that the block's owner never changes: a child of its forks, which has
+    /// no block of its own.
+    pub fn count_for_child(&self, counter: Counter) {
+        self.counters[counter as usize].fetch_add(1, Relaxed);
+    }
+
     /// Reads a counter.
     #[inline]
     pub fn get(&self, counter: Counter) -> u64 {

@@ -62,6 +62,7 @@ fn is_placed(engine: &Engine, wanted: &Wanted) -> Option<bool> {
     let is_named = is_file
         && !engine.session.kinds.files.is_empty()
         && wanted.len >= engine.session.mmap_min.max(1)
+        && !engine.is_off()
         && calm(|| is_named(engine, wanted.fd));
     match is_named.then(|| verdict(engine, wanted))? {
         Verdict::Placed { is_shared } => Some(is_shared),

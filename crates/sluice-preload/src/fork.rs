@@ -6,7 +6,7 @@
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
 use crate::buffers::set_errno;
-use crate::device::{engine, engine_in_any_child, know, refuse};
+use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
 use crate::heap::{self, SPACE};
 use crate::{altstack, internal, next};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
@@ -113,8 +113,10 @@ pub unsafe extern "C" fn child() {
     let errno_before = ERRNO.load(Relaxed);
     heap::hold_in_child();
     internal::lock().release();
-    if let Err(e) = engine.after_fork_in_child() {
-        refuse(&e.to_string());
+    match engine.after_fork_in_child() {
+        Ok(true) => {}
+        Ok(false) => know_all(),
+        Err(e) => refuse(&e.to_string()),
     }
     SPACE.release();
     let before = MASK.load(Relaxed);

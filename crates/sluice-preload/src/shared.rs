@@ -25,7 +25,7 @@ pub fn mapped(addr: usize, len: usize, fd: c_int, is_placeable: bool, may_write:
 
 fn place(engine: &Engine, addr: usize, len: usize) -> bool {
     let len = len.next_multiple_of(PAGE);
-    client::place(&engine.session.dir, addr, len).is_ok()
+    !engine.is_off() && client::place(&engine.session.dir, addr, len).is_ok()
 }
 
 /// Takes a range off the session's device that is about to be unmapped or mapped otherwise.

@@ -1,6 +1,6 @@
 //! Where threads run, and how many there are.
 
-use crate::{Lost, sys};
+use crate::{Lost, NO_DESCRIPTOR, sys};
 
 /// A set of CPUs.
 #[derive(Clone, Copy)]
@@ -200,6 +200,16 @@ impl ThreadCount {
         Ok(())
     }
 
+    /// In the child of a fork that has no device: nothing can be told any more. `closes` says that
+    /// the child has the parent's descriptor.
+    pub fn give_up(&mut self, closes: bool) {
+        if closes {
+            // SAFETY: the descriptor is ours alone.
+            let _ = unsafe { sys!(libc::SYS_close, self.fd) };
+        }
+        self.fd = NO_DESCRIPTOR;
+    }
+
     /// The descriptor, for its owner to move it.
     pub fn descriptor(&mut self) -> &mut i32 {
         &mut self.fd
@@ -233,6 +243,7 @@ impl ThreadCount {
                 Lost::check("the list of threads", libc::EBADF);
                 u64::MAX
             }
+            Err(_) if self.fd == NO_DESCRIPTOR => u64::MAX,
             Err(errno) => {
                 Lost::check("the list of threads", errno);
                 u64::MAX

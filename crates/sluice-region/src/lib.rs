@@ -60,6 +60,9 @@ pub use view::{
 /// Bytes in a page; the only page size the runtime maps.
 pub const PAGE: usize = 4096;
 
+/// What stands for a descriptor where a process has none.
+const NO_DESCRIPTOR: i32 = -1;
+
 /// The `errno` of the calling thread.
 pub fn errno() -> i32 {
     // SAFETY: __errno_location always returns the calling thread's valid errno.

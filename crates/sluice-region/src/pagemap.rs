@@ -1,7 +1,7 @@
 //! Asking the kernel whether a page has been written (`PAGEMAP_SCAN`, Linux 6.7).
 
 use crate::sys::*;
-use crate::{Lost, PAGE, sys};
+use crate::{Lost, NO_DESCRIPTOR, PAGE, sys};
 
 /// The page map of the calling process.
 #[derive(Debug)]
@@ -17,6 +17,11 @@ impl Pagemap {
         // SAFETY: a static, terminated path.
         let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
         Ok(Pagemap { fd: fd as i32 })
+    }
+
+    /// No page map, for a process that has no device any more. Whatever is asked cannot be told.
+    pub fn none() -> Pagemap {
+        Pagemap { fd: NO_DESCRIPTOR }
     }
 
     /// The page map of the process that opened a descriptor, which is taken over.
@@ -110,6 +115,7 @@ impl Pagemap {
         // SAFETY: the argument is live for the call, and so is the output vector that it names.
         match unsafe { sys!(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut *arg) } {
             Ok(found) => found as i64,
+            Err(errno) if self.fd == NO_DESCRIPTOR => -i64::from(errno),
             Err(errno) => -i64::from(Lost::check("the page map", errno)),
         }
     }

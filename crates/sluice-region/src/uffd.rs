@@ -2,7 +2,7 @@
 
 use crate::sys::*;
 use crate::valgrind::is_valgrind;
-use crate::{Lost, PAGE, sys};
+use crate::{Lost, NO_DESCRIPTOR, PAGE, sys};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// Who answers a fault.
@@ -115,6 +115,17 @@ impl Uffd {
         Ok(uffd)
     }
 
+    /// No descriptor, for a process that has no device any more. Whatever is asked fails with
+    /// `EBADF`.
+    pub fn none() -> Uffd {
+        Uffd::of(NO_DESCRIPTOR)
+    }
+
+    /// Whether there is a descriptor.
+    pub fn is_open(&self) -> bool {
+        self.fd != NO_DESCRIPTOR
+    }
+
     /// A descriptor that was not yet told what is wanted of it.
     fn of(fd: i32) -> Uffd {
         let nowait = false;
@@ -149,6 +160,7 @@ impl Uffd {
         // SAFETY: the argument is a live, exclusively borrowed struct of the request's layout.
         match unsafe { sys!(libc::SYS_ioctl, self.fd, request, &raw mut *arg) } {
             Ok(_) => Ok(()),
+            Err(errno) if !self.is_open() => Err(errno),
             Err(errno) => Err(Lost::check("the userfaultfd", errno)),
         }
     }

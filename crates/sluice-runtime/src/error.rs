@@ -150,6 +150,21 @@ pub enum StartError {
     Streams,
 }
 
+impl StartError {
+    /// Whether this process may not have what it asked for, or does not find it: as another user
+    /// than its parent was, in a sandbox, or at another root.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        let is_so = |errno| matches!(errno, libc::EACCES | libc::EPERM | libc::ENOENT);
+        match self {
+            StartError::Descriptor(OpenError::Permission | OpenError::Missing) => true,
+            StartError::Descriptor(OpenError::Os(errno)) => is_so(*errno),
+            StartError::System { errno, .. } => is_so(*errno),
+            StartError::File { source, .. } => source.raw_os_error().is_some_and(is_so),
+            _ => false,
+        }
+    }
+}
+
 /// For `map_err`: what was attempted when the system refused.
 pub fn os(what: &'static str) -> impl Fn(i32) -> StartError {
     move |errno| StartError::System { what, errno }
@@ -205,5 +220,28 @@ fn of_file(path: &Path, error: &io::Error) -> String {
             format!("{path}: the file system of the session is full ({text}); make room there")
         }
         _ => format!("{path}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_or_hidden_is_out_of_reach_and_what_is_full_is_not() {
+        let file = |errno| failed(Path::new("/f"), io::Error::from_raw_os_error(errno));
+        for errno in [libc::EACCES, libc::EPERM, libc::ENOENT] {
+            assert!(os("opening")(errno).is_out_of_reach(), "{errno}");
+            assert!(file(errno).is_out_of_reach(), "{errno}");
+            let descriptor = StartError::Descriptor(OpenError::Os(errno));
+            assert!(descriptor.is_out_of_reach(), "{errno}");
+        }
+        assert!(StartError::Descriptor(OpenError::Permission).is_out_of_reach());
+        for errno in [libc::EMFILE, libc::ENOMEM, libc::ENOSPC] {
+            assert!(!os("opening")(errno).is_out_of_reach(), "{errno}");
+            assert!(!file(errno).is_out_of_reach(), "{errno}");
+        }
+        assert!(!StartError::Descriptor(OpenError::Valgrind).is_out_of_reach());
+        assert!(!StartError::NoRoom(libc::EPERM).is_out_of_reach());
     }
 }

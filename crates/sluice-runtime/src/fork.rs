@@ -18,7 +18,7 @@ use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
 use crate::stats::Identity;
-use crate::{root, thread};
+use crate::{descriptors, root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
@@ -79,38 +79,63 @@ impl Engine {
     }
 
     /// In the child: threads, descriptors and statistics of its own over the copied memory.
-    /// The child's device starts as an exact copy of its parent's.
-    pub fn after_fork_in_child(&'static self) -> Result<(), StartError> {
+    /// The child's device starts as an exact copy of its parent's. Says whether it has one.
+    pub fn after_fork_in_child(&'static self) -> Result<bool, StartError> {
         calm::after_fork_in_child();
         active::after_fork_in_child();
         thread::after_fork_in_child();
+        // SAFETY: the forking thread holds the lock.
+        if unsafe { self.core.get_held() }.host.is_off() {
+            self.go_on_off_device();
+            return Ok(false);
+        }
         let cpu = cpu_now();
-        let begin = || match self.session.trap {
+        let has_device = match with_own_memory(|| with_own_files(|| self.begin_in_child(cpu))) {
+            // Not even the service thread could begin, and nothing has changed.
+            Err(e) if self.has_no_service() && e.is_out_of_reach() && self.can_be_left() => false,
+            begun => begun?,
+        };
+        if !has_device {
+            calm::calm(|| with_own_memory(|| self.leave_parents_device()))?;
+        }
+        Ok(has_device)
+    }
+
+    /// Whether there should be a service thread, and is none.
+    fn has_no_service(&self) -> bool {
+        self.session.trap == Trap::Event && !thread::has_service()
+    }
+
+    fn begin_in_child(&'static self, cpu: usize) -> Result<bool, StartError> {
+        match self.session.trap {
             // The service thread is at the old root.
             Trap::Event => {
                 // SAFETY: the forking thread holds the lock.
                 let file = unsafe { self.core.get_held() }.host.file();
                 let opened = file.map(|file| file.opened());
                 let kept = opened.as_ref().map_or(&[][..], |opened| opened.numbers());
-                let begun = thread::start_service_for(kept, || self.begin_in_child(cpu));
+                let begun = thread::start_service_for(kept, || self.take_up_device(cpu));
                 if let Some(opened) = opened {
                     opened.close();
                 }
                 begun.map_err(os("starting the service thread"))?
             }
-            Trap::Signal => calm::calm(|| root::visit(|| self.begin_in_child(cpu))),
-        };
-        with_own_memory(|| with_own_files(begin))
+            Trap::Signal => calm::calm(|| root::visit(|| self.take_up_device(cpu))),
+        }
     }
 
-    fn begin_in_child(&'static self, cpu: usize) -> Result<(), StartError> {
+    /// False if all is as it was, since the child cannot open what it needs.
+    fn take_up_device(&'static self, cpu: usize) -> Result<bool, StartError> {
         // SAFETY: the forking thread holds the lock, and waits for this.
-        unsafe { self.core.get_held() }.renew(self)?;
+        if !unsafe { self.core.get_held() }.renew(self)? {
+            return Ok(false);
+        }
         self.core.release();
         self.forking.store(0, Release);
         let left = shmem::after_fork_in_child(&self.session.dir);
         self.count(Counter::SharedBytes, left as u64);
-        self.start_threads(cpu)
+        self.start_threads(cpu)?;
+        Ok(true)
     }
 
     /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring.
@@ -126,9 +151,10 @@ impl Engine {
 
 impl Core {
     fn keep_from_children(&self) {
-        if let Backing::Private(b) = &self.host.backing {
+        match &self.host.backing {
             // What it was before, so it is possible.
-            let _ = b.keep_from_children();
+            Backing::Private(b) if !self.host.is_off() => drop(b.keep_from_children()),
+            _ => {}
         }
     }
 
@@ -146,18 +172,22 @@ impl Core {
         registered.map_err(os("registering a page"))
     }
 
-    /// Serves by another descriptor than before, with which all memory is registered. No handler
-    /// exists yet.
-    fn use_descriptor(&mut self, engine: &Engine, uffd: Uffd) -> Result<(), StartError> {
+    /// Serves by other descriptors than before, with the first of which all memory is registered.
+    /// No handler exists yet.
+    fn use_descriptors(
+        &mut self,
+        engine: &Engine,
+        uffd: Uffd,
+        pagemap: Pagemap,
+    ) -> Result<(), StartError> {
         let session = &engine.session;
         let is_signal = session.trap == Trap::Signal;
-        let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
         self.host
             .replace_descriptors(uffd, pagemap, session.first_threads() as u64, is_signal)
             .map_err(os("opening /proc/self/task"))?;
         if is_signal {
-            crate::descriptors::forget_all_but(root::number());
-            let guarded = self.host.each_descriptor(crate::descriptors::guard);
+            descriptors::forget_all_but(root::number());
+            let guarded = self.host.each_descriptor(descriptors::guard);
             guarded.map_err(os("moving a descriptor"))?;
         }
         // SAFETY: no handler exists yet that reads it.
@@ -175,7 +205,7 @@ impl Core {
         if let Some(file) = self.host.file() {
             file.after_move(engine.session.io());
         }
-        self.use_descriptor(engine, uffd)?;
+        self.use_descriptors(engine, uffd, open_pagemap()?)?;
         // Descriptors were closed, and with them the leases.
         self.give_leased_back(engine);
         let left = shmem::resume(&engine.session.dir);
@@ -216,26 +246,46 @@ impl Core {
         Ok(())
     }
 
-    /// Opens for the child what its parent has, and keeps none of the parent's.
-    fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
+    /// Opens for the child what its parent has, and keeps none of the parent's. False if that is
+    /// out of its reach, and nothing has changed.
+    fn renew(&mut self, engine: &Engine) -> Result<bool, StartError> {
+        match self.mind_holes().and_then(|()| self.open_own(engine)) {
+            Err(e) if e.is_out_of_reach() && engine.can_be_left() => Ok(false),
+            own => self.go_on_with(engine, own?).map(|()| true),
+        }
+    }
+
+    /// Opens all of it, before anything changes.
+    fn open_own(&self, engine: &Engine) -> Result<Own, StartError> {
         let session = &engine.session;
-        let uffd = Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?;
-        self.register(engine, &uffd)?;
-        self.plug_holes();
-        self.keep_from_children();
-        self.take_up_file(session)?;
-        self.use_descriptor(engine, uffd)?;
-        engine.lock_what_comes(false);
-        self.forget_hints_of_parent();
-        self.inherited = *self.device.stats();
-        self.recorder = None;
-        let identity = Identity {
+        Ok(Own {
+            uffd: Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?,
+            pagemap: open_pagemap()?,
+            made: files::create(session, self.child(engine))?,
+        })
+    }
+
+    /// What a child's files say of it.
+    pub fn child(&self, engine: &Engine) -> Identity {
+        Identity {
             pages: self.device.pages(),
             heap_at: engine.arena.0,
             started_ns: now_ns(),
             forked: true,
-        };
-        self.take_files(files::create(session, identity)?);
+        }
+    }
+
+    fn go_on_with(&mut self, engine: &Engine, own: Own) -> Result<(), StartError> {
+        let session = &engine.session;
+        self.register(engine, &own.uffd)?;
+        self.keep_from_children();
+        self.take_up_file(session)?;
+        self.use_descriptors(engine, own.uffd, own.pagemap)?;
+        engine.lock_what_comes(false);
+        self.forget_hints_of_parent();
+        self.inherited = *self.device.stats();
+        self.recorder = None;
+        self.take_files(own.made);
         if session.trap == Trap::Signal {
             session.hold.guard().map_err(os("moving a descriptor"))?;
         }
@@ -289,9 +339,13 @@ impl Core {
         }
     }
 
-    /// Where the program kept memory from its children, the kernel must not map anything else: what
-    /// lies in the arena is taken for the arena's.
-    fn plug_holes(&self) {
+    /// Where the program kept memory from its children, the kernel must not map anything that would
+    /// be taken for the device's.
+    fn mind_holes(&mut self) -> Result<(), StartError> {
+        if let Backing::Shared(backing) = &mut self.host.backing {
+            let forgotten = backing.forget_unmapped();
+            return forgotten.map_err(os("reading /proc/self/maps"));
+        }
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS
             | libc::MAP_NORESERVE
@@ -300,6 +354,7 @@ impl Core {
             // SAFETY: the kernel maps nothing where something is.
             let _ = unsafe { raw_mmap(range.start, range.len(), libc::PROT_NONE, flags, -1, 0) };
         }
+        Ok(())
     }
 
     /// Until now nothing served this process's faults. Who looked at a missing page meanwhile, a
@@ -341,6 +396,17 @@ impl Core {
             }
         }
     }
+}
+
+/// What a child has of its own: its descriptors, and its files of the session.
+struct Own {
+    uffd: Uffd,
+    pagemap: Pagemap,
+    made: files::Made,
+}
+
+fn open_pagemap() -> Result<Pagemap, StartError> {
+    Pagemap::open().map_err(os("opening /proc/self/pagemap"))
 }
 
 #[cfg(test)]

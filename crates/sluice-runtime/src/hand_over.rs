@@ -92,7 +92,7 @@ impl Host {
     }
 
     /// The next page that may have been in the cache: what never was has no contents anywhere.
-    fn next_used(&self, next: &mut u64, end: u64) -> Option<u64> {
+    pub fn next_used(&self, next: &mut u64, end: u64) -> Option<u64> {
         let lpn = self.used.next_used(*next as usize) as u64;
         *next = lpn + 1;
         (lpn < end).then_some(lpn)

@@ -5,7 +5,7 @@ use crate::descriptors::guard;
 use crate::error::{StartError, failed};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{LOCK_FILE, MEANWHILE};
-use sluice_region::{lock_byte, open_regular};
+use sluice_region::{lock_byte, open_regular, sys};
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -62,12 +62,17 @@ impl Hold {
         guarded
     }
 
+    /// In the child of a fork, in a table of descriptors that has none of the parent's: nothing is
+    /// locked.
+    pub fn forget(&self) {
+        self.fd.store(-1, Relaxed);
+    }
+
     /// Unlocks the directory.
     pub fn give_up(&self) {
         let fd = self.fd.swap(-1, Relaxed);
         if fd >= 0 {
-            // SAFETY: our own descriptor, which nobody uses any more.
-            unsafe { libc::close(fd) };
+            close(fd);
         }
     }
 
@@ -87,8 +92,7 @@ impl Hold {
         let before = self.fd.swap(taken, Relaxed);
         // In a table of the runtime's own the number before may be that of the new one.
         if before >= 0 && before != taken && is_same_file(before, &found) {
-            // SAFETY: our own descriptor, which nobody uses any more.
-            unsafe { libc::close(before) };
+            close(before);
         }
         Ok(())
     }
@@ -135,6 +139,13 @@ impl Hold {
         hold.claim(of.file.load(Relaxed) | MEANWHILE);
         Ok(hold)
     }
+}
+
+/// Closes a descriptor of our own, which nobody uses any more. The C library's function is hooked,
+/// and passes over what is guarded.
+fn close(fd: i32) {
+    // SAFETY: no pointers.
+    let _ = unsafe { sys!(libc::SYS_close, fd) };
 }
 
 /// Whether a number still is a descriptor of a file: the program may have closed it.

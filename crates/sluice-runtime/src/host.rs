@@ -5,6 +5,7 @@ mod effects;
 mod leaving;
 mod near;
 mod obstacle;
+mod off;
 mod stored;
 
 pub use near::Near;

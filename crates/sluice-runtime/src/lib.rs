@@ -44,6 +44,7 @@ mod locked;
 mod marks;
 mod migration;
 mod moves;
+mod off_device;
 mod pace;
 mod private;
 mod private_files;

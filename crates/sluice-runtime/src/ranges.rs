@@ -247,7 +247,9 @@ impl Engine {
         };
         // SAFETY: a mapped range of the arena; advice only.
         let _ = unsafe { sluice_region::no_huge_pages(start, len) };
-        let _ = keep_from_children(start, len);
+        if !core.host.is_off() {
+            let _ = keep_from_children(start, len);
+        }
         let mut place = 0;
         if core.host.uffd.register_private(start, len).is_err() {
             // Of several mappings the first may be registered.
@@ -347,6 +349,9 @@ impl Engine {
         let first = offset / PAGE as u64;
         if first + (len / PAGE) as u64 > core.host.state.len() as u64 {
             return Err(libc::ENOSPC);
+        }
+        if core.host.is_off() {
+            return Ok(());
         }
         Engine::reach(self.session.trap, start, len);
         match &mut core.host.backing {

@@ -4,7 +4,7 @@
 //! may not have. A descriptor of the old root leads there, as long as the process may change its
 //! root at all. The program could leave its cage by that descriptor, if it looked for it.
 
-use crate::descriptors::guard;
+use crate::descriptors::{forget, guard};
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
 use sluice_region::{stat, sys};
 
@@ -34,6 +34,17 @@ pub fn number() -> Option<i32> {
         told.st_dev == IDENTITY[0].load(Relaxed) && told.st_ino == IDENTITY[1].load(Relaxed)
     };
     (fd >= 0 && stat(fd).is_ok_and(is)).then_some(fd)
+}
+
+/// Closes the descriptor: nothing needs the old root any more.
+pub fn give_up() {
+    let kept = number();
+    let fd = ROOT.swap(-1, AcqRel);
+    if kept.is_some() {
+        forget(fd);
+        // SAFETY: our own descriptor.
+        let _ = unsafe { sys!(libc::SYS_close, fd) };
+    }
 }
 
 /// Makes it the calling thread's root again, if one is kept and the thread may.

@@ -99,13 +99,18 @@ impl SharedBacking {
         self.identity
     }
 
-    /// In the child of a fork: registers the mappings with its descriptor. It has not what the
-    /// program told the kernel to keep from children (`MADV_DONTFORK`, as QEMU does with a guest's
-    /// memory), and may map something else there.
-    pub fn register(&mut self, uffd: &Uffd) -> Result<(), i32> {
-        if self.windows.iter().any(|w| has_hole(w.start, w.len)) {
-            self.forget_holes(&read_maps()?)?;
+    /// In the child of a fork: forgets what it has not, because the program told the kernel to keep
+    /// it from children (`MADV_DONTFORK`, as QEMU does with a guest's memory). Before anything else
+    /// is mapped there.
+    pub fn forget_unmapped(&mut self) -> Result<(), i32> {
+        match self.windows.iter().any(|w| has_hole(w.start, w.len)) {
+            true => self.forget_holes(&read_maps()?),
+            false => Ok(()),
         }
+    }
+
+    /// Registers the mappings with another descriptor.
+    pub fn register(&mut self, uffd: &Uffd) -> Result<(), i32> {
         for window in &self.windows {
             uffd.register_shared(window.start, window.len)?;
         }
@@ -134,6 +139,11 @@ impl SharedBacking {
             self.keep(window, first, last)?;
         }
         Ok(())
+    }
+
+    /// No mapping is the device's any more.
+    pub fn forget_all(&mut self) {
+        self.windows.clear();
     }
 
     /// Adds a mapping; `ENOMEM` when there are too many.

@@ -100,12 +100,7 @@ impl Engine {
             self.calibration.rouse();
             await_that(|_| thread::running() <= left + usize::from(has_service));
         }
-        if has_service {
-            thread::ring_service();
-        }
-        // It is counted until the kernel has forgotten it.
-        await_that(|_| thread::running() == 0 && threads_of_process() == Ok(1));
-        thread::set_leaving(false);
+        end_service();
     }
 
     fn begin_again(
@@ -131,6 +126,17 @@ impl Engine {
         }
         self.start_threads(cpu)
     }
+}
+
+/// Ends the service thread, where there is one. The others have ended, and are to.
+pub(crate) fn end_service() {
+    thread::set_leaving(true);
+    if thread::has_service() {
+        thread::ring_service();
+    }
+    // It is counted until the kernel has forgotten it, or does not say.
+    await_that(|_| thread::running() == 0 && !threads_of_process().is_ok_and(|all| all > 1));
+    thread::set_leaving(false);
 }
 
 fn await_that(mut is_so: impl FnMut(u32) -> bool) {

@@ -158,6 +158,12 @@ impl Sources {
         self.leased(|of| of == *lease)
     }
 
+    /// A range of pages of one file.
+    pub fn any(&self) -> Option<Range<u64>> {
+        let (first, piece) = self.pieces.first_key_value()?;
+        Some(*first..*first + piece.pages)
+    }
+
     /// A range of pages whose file is leased.
     pub fn any_leased(&self) -> Option<Range<u64>> {
         self.leased(|_| true)

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
 use sluice_abi::{
     Change, Counter, HEAT_PAGES, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock, heat_at,
+    view_bytes,
 };
 use sluice_model::Stats;
 use sluice_region::Mapping;
@@ -90,6 +91,12 @@ impl Live {
         block.follows.store(follows as u64, Relaxed);
         block.magic.store(STATS_MAGIC, Release);
         live
+    }
+
+    /// A block that nobody else sees, of a process that has no device.
+    pub fn unseen(of: Identity) -> Result<Live, i32> {
+        let map = Mapping::anonymous(view_bytes(of.pages))?;
+        Ok(Live::new(map, of, false))
     }
 
     /// In the child of a fork: stands where the parent's copy stood.

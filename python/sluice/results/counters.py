@@ -76,6 +76,9 @@ class CounterValues:
     """Posted operations that went before later reads because the queue of their die was full."""
     forks: int
     """Forks of the program."""
+    forks_outside: int
+    """Of their children, those that went on off the device, since they could not open what a
+    device needs: after `setuid`, for example. What these start is not counted."""
     gc_moves: int
     """Valid pages that garbage collection moved."""
     hints_cold: int

@@ -49,6 +49,9 @@ class HostFigures:
     """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
     forks: int
     """Forks of the program."""
+    forks_outside: int
+    """Of their children, those that went on off the device, since they could not open what a
+    device needs: after `setuid`, for example. What these start is not counted."""
     hit_ns: int
     """Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where that
     cannot be measured."""

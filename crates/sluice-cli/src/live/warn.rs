@@ -59,6 +59,7 @@ pub fn of_run(result: &Run<'_>) {
             count(Counter::KernelFaults)
         );
     }
+    of_forks(count(Counter::ForksOutside));
     of_refusals(count(Counter::PolicyRefused));
     of_picks(count(Counter::PrefetchRefused));
     of_wear(count(Counter::WritesRefused));
@@ -110,6 +111,21 @@ pub fn of_programs(outside: u64) {
                 "program was"
             } else {
                 "programs were"
+            }
+        );
+    }
+}
+
+/// Children that could not have the device.
+fn of_forks(outside: u64) {
+    if outside > 0 {
+        errln!(
+            "sluice: warning: {outside} {} not on the device, and nothing that they started: they \
+             could not open it, as another user (after `setuid`), in a sandbox, or at another root",
+            if outside == 1 {
+                "forked process was"
+            } else {
+                "forked processes were"
             }
         );
     }

@@ -99,6 +99,20 @@ fn what_is_not_placed_is_named() {
     assert_eq!(out.number("/memory/files_other_bytes"), 0);
 }
 
+/// The kernel's mapping of a file may lie over memory of the heap. In signal mode the program asked
+/// for a page behind the file's end for ever.
+#[test]
+fn a_file_over_memory_of_the_heap_may_become_shorter() {
+    for trap in TRAPS {
+        let file = tempfile::NamedTempFile::new().expect("room");
+        let path = file.path().to_str().expect("plain letters");
+        let program = helper!("abuse_truncate.c").to_str().expect("plain letters");
+        let sluice = Sluice::run(trap).set("device.capacity", "64MiB");
+        let out = sluice.cache("1MiB").program([program, path, "over"]);
+        is_well(&out, trap);
+    }
+}
+
 /// Files alone: the heap stays where it is.
 #[test]
 fn a_place_is_what_it_names_and_no_more() {

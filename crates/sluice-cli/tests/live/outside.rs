@@ -56,13 +56,43 @@ fn so_are_those_of_another_user_or_in_a_sandbox() {
     }
 }
 
-/// In signal mode the message was one of a file of the kernel's.
+/// The children of a process that has changed its user were ended: they can open nothing that a
+/// device needs. They have all of their memory without one.
 #[test]
-fn a_child_of_another_user_ends_and_says_what_to_do() {
+fn a_child_of_another_user_goes_on_off_the_device() {
+    let path = helper!("left.c").to_str().expect("plain letters");
+    let file = tempfile::NamedTempFile::with_suffix(".dat").expect("room");
+    let pages = (0..64u64).flat_map(|page| [page.to_le_bytes().to_vec(), vec![0; 4088]].concat());
+    std::fs::write(&file, pages.collect::<Vec<u8>>()).expect("room");
+    let program = [path, file.path().to_str().expect("plain letters")];
+    let files = ["--place", "heap", "--place", "files:*.dat"];
+    let shared = ["--place", "shared"];
+    for (trap, place) in [
+        ("event", &[][..]),
+        ("event", &[&files[..], &shared].concat()),
+        ("signal", &[]),
+        ("signal", &files),
+    ] {
+        let sluice = Sluice::run(trap).args(place).cache("1MiB");
+        let out = sluice.set("device.capacity", "64MiB").program(program);
+        assert_eq!(out.own_stdout(), "well\n", "{trap} {place:?}: {out:#?}");
+        assert_eq!(out.number("/host/forks"), 3);
+        assert_eq!(out.number("/host/forks_outside"), 3);
+        let told = "3 forked processes were not on the device";
+        assert!(out.stderr.contains(told), "{out:#?}");
+    }
+}
+
+/// A store in files is read by the device alone.
+#[test]
+fn with_a_store_in_files_it_ends_and_says_what_to_do() {
+    let store = tempfile::tempdir().expect("room");
+    let store = format!("file:{}", store.path().display());
     let script = "import os; os.setuid(65534); child = os.fork(); child or os._exit(0); \
                   print(os.waitpid(child, 0)[1] >> 8)";
     for trap in TRAPS {
-        let out = Sluice::run(trap).program(["/usr/bin/python3", "-c", script]);
+        let sluice = Sluice::run(trap).args(["--store", &store]);
+        let out = sluice.program(["/usr/bin/python3", "-c", script]);
         assert_eq!((out.status.code(), out.own_stdout()), (Some(0), "2\n"));
         assert!(
             out.stderr.contains("a program that changes its user"),

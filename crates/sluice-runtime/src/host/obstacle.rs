@@ -1,6 +1,6 @@
 //! Faults that no page of the device can answer.
 
-use crate::host::{Backing, Host};
+use crate::host::{Backing, Host, OFF_DEVICE};
 use sluice_region::{Fill, PAGE};
 
 /// Why a page of a file cannot be mapped.
@@ -36,9 +36,14 @@ impl Host {
         self.unmappable = 0;
         let mapped = match &self.backing {
             Backing::Shared(b) => b.map(&self.uffd, page, Fill::NOTICED),
-            // Memory of the program's own has no end; only files have one.
             Backing::Private(b) => {
-                let view = b.sources.view_of(b.lpn(page)?)?;
+                let lpn = b.lpn(page)?;
+                if self.state[lpn as usize] & OFF_DEVICE != 0 {
+                    // The kernel's own mapping of a file, behind whose end the page is.
+                    return Some(Obstacle::End);
+                }
+                // Memory of the program's own has no end; only files have one.
+                let view = b.sources.view_of(lpn)?;
                 self.uffd.copy_page(page, view, Fill::NOTICED)
             }
         };

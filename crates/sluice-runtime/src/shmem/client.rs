@@ -81,6 +81,14 @@ pub fn after_fork_in_child(dir: &Path) -> usize {
     left
 }
 
+/// After it, in a child that has no device: the kernel serves all shared memory, whose contents
+/// are there.
+pub fn after_fork_off_device() {
+    // SAFETY: held since `before_fork`, and there is no other thread.
+    unsafe { STATE.get_held() }.forget_link();
+    STATE.release();
+}
+
 /// All descriptors and threads of the runtime were gone for a moment. Returns the bytes that are
 /// not on the device any more.
 pub fn resume(dir: &Path) -> usize {
