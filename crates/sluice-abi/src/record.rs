@@ -1,6 +1,7 @@
 //! The record of trapped pages, in order.
 
 use core::sync::atomic::AtomicU64;
+use sluice_units::splitmix;
 
 /// First word of a trap record: "SLTRAPS1".
 pub const RECORD_MAGIC: u64 = u64::from_le_bytes(*b"SLTRAPS1");
@@ -26,13 +27,9 @@ pub struct RecordHeader {
 const _: () = assert!(size_of::<RecordHeader>() == 48);
 
 /// How many halvings a page outlasts among those that are watched: by the upper bits of its number,
-/// mixed (the finaliser of SplitMix64).
+/// mixed.
 pub const fn watched_for(lpn: u64) -> u32 {
-    let mut mixed = lpn.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    mixed.leading_zeros()
+    splitmix(lpn).leading_zeros()
 }
 
 /// Whether a page is one of those that are watched, of which there is one in two to the power of

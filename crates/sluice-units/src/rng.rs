@@ -2,6 +2,24 @@
 
 use crate::hash::Fnv;
 
+/// The draw of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) that follows this state: what a
+/// number becomes if it is to look drawn, and another for each.
+#[inline]
+pub const fn splitmix(state: u64) -> u64 {
+    finish(state.wrapping_add(SPLITMIX_STEP))
+}
+
+/// What splitmix64 adds to its state for each draw.
+pub const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of splitmix64: a bijection that spreads every bit, but for 0, which it keeps.
+#[inline]
+pub const fn finish(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
 /// xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64.
 ///
 /// A component takes its own stream by name, so a new component does not change another's draws.
@@ -20,16 +38,9 @@ impl Rng {
 
     /// A generator whose state is four draws of splitmix64 from `seed`.
     pub fn from_splitmix(seed: u64) -> Rng {
-        let mut x = seed;
-        let mut draw = || {
-            x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = x;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        };
+        let draw = |n: u64| splitmix(seed.wrapping_add(n.wrapping_mul(SPLITMIX_STEP)));
         Rng {
-            state: [draw(), draw(), draw(), draw()],
+            state: [0, 1, 2, 3].map(draw),
         }
     }
 

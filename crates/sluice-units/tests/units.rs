@@ -1,7 +1,7 @@
 //! Values, text and random streams, checked against published vectors and by round trips.
 
 use proptest::prelude::*;
-use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng, round_bytes};
+use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng, SPLITMIX_STEP, finish, round_bytes, splitmix};
 
 #[test]
 fn text_becomes_the_exact_value() {
@@ -82,6 +82,26 @@ fn arithmetic_stops_at_the_ends() {
     assert_eq!(Lpn::of(3).addr(8_192), 24_576);
 }
 
+/// The first outputs of the same reference implementation from seed 1234567, and what is plain of
+/// its finaliser.
+#[test]
+fn a_number_is_mixed_as_splitmix64_does() {
+    let state = |draw: u64| SPLITMIX_STEP.wrapping_mul(draw).wrapping_add(1_234_567);
+    let draws = [0, 1, 2, 3, 4].map(|draw| splitmix(state(draw)));
+    assert_eq!(
+        draws,
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821
+        ]
+    );
+    assert_eq!(finish(0), 0);
+    assert_eq!(finish(SPLITMIX_STEP), splitmix(0));
+}
+
 /// The reference implementations of splitmix64 and xoshiro256** at https://prng.di.unimi.it,
 /// seed 0 (splitmix64's first output there is e220a8397b1dcdaf).
 #[test]
@@ -119,16 +139,18 @@ fn draws_below_n_are_uniform() {
     assert!(squares < 224_600, "cells {cells:?}");
 }
 
-/// With n just above 2^63 a plain modulo would give the low half twice as often.
+/// With n above 2^63 a plain modulo would give the lowest third twice as often, and a plain product
+/// every third number.
 #[test]
 fn draws_below_a_huge_n_are_unbiased() {
     let n = (1u64 << 63) + (1 << 62);
     let mut rng = Rng::stream(42, "huge");
-    let low = (0..30_000).filter(|_| rng.below(n) < 1 << 62).count();
-    assert!(
-        (9_700..10_300).contains(&low),
-        "{low} of 30000 in the lowest third"
-    );
+    let draws: Vec<u64> = (0..30_000).map(|_| rng.below(n)).collect();
+    let low = draws.iter().filter(|draw| **draw < 1 << 62).count();
+    let threes = draws.iter().filter(|draw| draw.is_multiple_of(3)).count();
+    for (count, of) in [(low, "the lowest third"), (threes, "multiples of 3")] {
+        assert!((9_700..10_300).contains(&count), "{count} of 30000: {of}");
+    }
 }
 
 proptest! {

@@ -6,11 +6,10 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use sluice_units::{PAGE_BYTES, Rng};
+use sluice_units::{PAGE_BYTES, Rng, splitmix};
 
 use crate::error::Error;
 use crate::memory::Buffer;
-use crate::value::mix;
 
 const STREAM: &str = "hints.rows";
 const PAGE: usize = PAGE_BYTES as usize;
@@ -96,7 +95,7 @@ pub fn run(load: &Load, memory: &Buffer) -> Result<Found, Error> {
 }
 
 fn value(seed: u64, page: u64) -> u64 {
-    mix(seed ^ page << 20)
+    splitmix(seed ^ page << 20)
 }
 
 struct Work<'a> {

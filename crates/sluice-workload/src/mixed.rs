@@ -4,11 +4,10 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use sluice_units::{PAGE_BYTES, Rng};
+use sluice_units::{PAGE_BYTES, Rng, splitmix};
 
 use crate::meeting::{Meeting, Over};
 use crate::memory::Buffer;
-use crate::value::mix;
 use sluice_streams::order::thread_rng;
 
 const STREAM: &str = "mixed.order";
@@ -100,7 +99,7 @@ pub fn run(load: &Load, memory: &Buffer) -> Found {
 }
 
 fn value(seed: u64, page: u64) -> u64 {
-    mix(seed ^ page << 20)
+    splitmix(seed ^ page << 20)
 }
 
 /// Computes until time is up: its CPU time and how long it ran, ns, and how many steps it made.
@@ -112,7 +111,7 @@ fn compute(seed: u64, start: &Meeting, is_over: &AtomicBool) -> (u64, u64, u64) 
     let (mut state, mut steps) = (seed, 0);
     while !is_over.load(Relaxed) {
         for _ in 0..STEPS {
-            state = mix(state);
+            state = splitmix(state);
         }
         steps += STEPS;
     }

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sluice_units::{LINE_BYTES, PAGE_BYTES, Rng};
+use sluice_units::{LINE_BYTES, PAGE_BYTES, Rng, splitmix};
 
 use crate::error::Error;
 use crate::meeting::Meeting;
 use crate::memory::{Buffer, Scratch};
-use crate::value::mix;
 use sluice_streams::order::thread_rng;
 
 const STREAM: &str = "pattern.order";
@@ -157,7 +156,7 @@ impl Bench<'_> {
         if version == 0 {
             return 0;
         }
-        mix(mix(offset ^ self.load.seed) ^ (u64::from(version) << 8) ^ thread)
+        splitmix(splitmix(offset ^ self.load.seed) ^ (u64::from(version) << 8) ^ thread)
     }
 
     fn wrong(&self, thread: u64, offset: u64, version: u32, found: u64) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::value::mix;
+use sluice_units::splitmix;
 
 const SHARDS: usize = 64;
 const SHARD_BITS: u32 = SHARDS.ilog2();
@@ -58,7 +58,7 @@ impl Store {
 
     /// Adds a record in version 0. False when the key is taken; the record then stays as it is.
     pub fn insert(&self, key: u64, value: Box<[u8]>) -> bool {
-        let hash = mix(key);
+        let hash = splitmix(key);
         let mut shard = self.shard(hash);
         shard.reserve();
         let slot = shard.probe(hash, key);
@@ -77,7 +77,7 @@ impl Store {
 
     /// Hands the record of `key` to `with`, under its shard's lock.
     pub fn with<R>(&self, key: u64, with: impl FnOnce(Record) -> R) -> Option<R> {
-        let hash = mix(key);
+        let hash = splitmix(key);
         let mut shard = self.shard(hash);
         if shard.slots.is_empty() {
             return None;
@@ -131,7 +131,7 @@ impl Shard {
         };
         let old = std::mem::replace(&mut self.slots, (0..len).map(|_| empty()).collect());
         for slot in old.into_iter().filter(|slot| slot.value.is_some()) {
-            let at = self.probe(mix(slot.key), slot.key);
+            let at = self.probe(splitmix(slot.key), slot.key);
             self.slots[at] = slot;
         }
     }
@@ -211,12 +211,12 @@ mod tests {
                 _ => 512,
             };
             assert_eq!(shard.slots.len(), due, "for {} records", used + 1);
-            let at = shard.probe(mix(used), used);
+            let at = shard.probe(splitmix(used), used);
             shard.slots[at].key = used;
             shard.slots[at].value = Some(Box::new([]));
             shard.used += 1;
         }
-        assert!((0..180).all(|key| shard.slots[shard.probe(mix(key), key)].key == key));
+        assert!((0..180).all(|key| shard.slots[shard.probe(splitmix(key), key)].key == key));
     }
 
     /// Keys that fall into one shard wait for one lock; others do not.

@@ -1,9 +1,9 @@
 //! Record values that can be checked byte for byte by anyone who knows key, version and seed.
 
+use sluice_units::{SPLITMIX_STEP, splitmix};
 use std::fmt;
 
 const WORD: usize = 8;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Room for the version and one word that depends on everything.
 pub const VALUE_BYTES_MIN: u64 = 16;
 /// The largest value that a Redis server takes by default.
@@ -115,40 +115,26 @@ impl Words {
     fn new(seed: u64, key: u64, version: u64) -> Self {
         Self {
             version,
-            base: mix(mix(mix(seed) ^ key) ^ version),
+            base: splitmix(splitmix(splitmix(seed) ^ key) ^ version),
         }
     }
 
     #[inline(always)]
     fn at(&self, index: usize) -> [u8; WORD] {
-        let place = (index as u64).wrapping_mul(GOLDEN);
+        let place = (index as u64).wrapping_mul(SPLITMIX_STEP);
         let word = if index == 0 {
             self.version
         } else {
-            mix(self.base.wrapping_add(place))
+            splitmix(self.base.wrapping_add(place))
         };
         word.to_le_bytes()
     }
-}
-
-/// The output function of splitmix64: a bijection that spreads every bit.
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(GOLDEN);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn the_mixer_is_splitmix64() {
-        // First output of splitmix64 from seed 0 (Vigna's reference code).
-        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
-    }
 
     proptest! {
         #[test]

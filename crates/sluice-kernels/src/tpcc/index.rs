@@ -6,6 +6,7 @@
 
 use super::super::{Loaded, Recorder};
 use super::shape::LINE;
+use sluice_units::splitmix;
 
 /// Keys of a node.
 const FAN: usize = 16;
@@ -113,18 +114,10 @@ pub(super) struct Index {
 
 type Path = ([(u32, usize); LEVELS_MAX], Loaded);
 
-/// A key's place: every key has another one.
-fn hash(key: u64) -> u64 {
-    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 impl Index {
     /// A tree of these entries, with nodes in these places.
     pub(super) fn build(places: Vec<u64>, entries: impl Iterator<Item = (u64, u32)>) -> Index {
-        let mut level: Vec<(u64, u32)> = entries.map(|(key, row)| (hash(key), row)).collect();
+        let mut level: Vec<(u64, u32)> = entries.map(|(key, row)| (splitmix(key), row)).collect();
         level.sort_unstable();
         let mut index = Index {
             nodes: Vec::new(),
@@ -166,7 +159,7 @@ impl Index {
 
     /// The value of a key, without telling anybody.
     pub(super) fn find(&self, key: u64) -> Option<u32> {
-        let key = hash(key);
+        let key = splitmix(key);
         let mut id = self.root;
         for _ in 1..self.height {
             let node = &self.nodes[id as usize];
@@ -187,7 +180,7 @@ impl Index {
 
     /// The value of a key.
     pub(super) fn get(&self, rec: &mut Recorder, key: u64) -> Option<Entry> {
-        let ((path, before), key) = (self.descend(rec, hash(key)), hash(key));
+        let ((path, before), key) = (self.descend(rec, splitmix(key)), splitmix(key));
         let (id, at) = path[self.height - 1];
         let leaf = &self.nodes[id as usize];
         let found = at < leaf.used && leaf.keys[at] == key;
@@ -199,7 +192,7 @@ impl Index {
 
     /// Gives a key another value, or its first.
     pub(super) fn put(&mut self, rec: &mut Recorder, key: u64, value: u32) {
-        let ((path, before), key) = (self.descend(rec, hash(key)), hash(key));
+        let ((path, before), key) = (self.descend(rec, splitmix(key)), splitmix(key));
         let (id, at) = path[self.height - 1];
         let leaf = &mut self.nodes[id as usize];
         if at < leaf.used && leaf.keys[at] == key {
@@ -248,7 +241,7 @@ impl Index {
 
     /// Removes a key; whether it was there.
     pub(super) fn remove(&mut self, rec: &mut Recorder, key: u64) -> bool {
-        let ((path, before), key) = (self.descend(rec, hash(key)), hash(key));
+        let ((path, before), key) = (self.descend(rec, splitmix(key)), splitmix(key));
         let (id, at) = path[self.height - 1];
         let leaf = &self.nodes[id as usize];
         if at == leaf.used || leaf.keys[at] != key {

@@ -1,8 +1,8 @@
 //! Ways that depend on how loaded the links are.
 
-use super::oblivious::mixed;
 use super::{Flow, Load, RoutingInfo};
 use crate::ids::DirectionId;
+use sluice_units::finish;
 
 pub(super) const ADAPTIVE: RoutingInfo = RoutingInfo {
     name: "adaptive",
@@ -27,7 +27,7 @@ fn shortest(ways: &[DirectionId], flow: Flow, load: Load<'_>) -> DirectionId {
 }
 
 fn shorter_of_two(ways: &[DirectionId], flow: Flow, load: Load<'_>) -> DirectionId {
-    let (draw, count) = (mixed(flow.sequence), ways.len() as u64);
+    let (draw, count) = (finish(flow.sequence), ways.len() as u64);
     let first = draw % count;
     let second = (first + 1 + (draw >> 32) % (count - 1)) % count;
     let [first, second] = [first, second].map(|way| ways[way as usize]);

@@ -1,6 +1,7 @@
 //! Ways that depend on the packet alone.
 
 use super::RoutingInfo;
+use sluice_units::finish;
 
 pub(super) const FIRST: RoutingInfo = RoutingInfo {
     name: "first",
@@ -22,7 +23,7 @@ pub(super) const HASH: RoutingInfo = RoutingInfo {
     meaning: "by a hash of source and destination",
     choose: |ways, flow, _| {
         let pair = u64::from(flow.from.0) << 16 | u64::from(flow.to.0);
-        ways[(mixed(pair) % ways.len() as u64) as usize]
+        ways[(finish(pair) % ways.len() as u64) as usize]
     },
 };
 
@@ -32,10 +33,3 @@ pub(super) const SPRAY: RoutingInfo = RoutingInfo {
     meaning: "each packet another way, in turn",
     choose: |ways, flow, _| ways[(flow.sequence % ways.len() as u64) as usize],
 };
-
-/// The finaliser of splitmix64.
-pub(super) fn mixed(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
