@@ -76,10 +76,10 @@ impl<A: Artifact> Host<'_, A> {
     /// Without an L3 nobody knows what others have asked for.
     #[inline]
     pub(super) fn joins(&mut self, number: usize, miss: u32, mshr: usize) -> bool {
+        let at = self.now + self.l3_latency(number);
         let Some(port) = self.port.as_mut().filter(|_| self.l3.is_there()) else {
             return false;
         };
-        let at = self.now + self.l3.latency() + self.artifact.distance(number as u32);
         let misses = &mut self.cores[number].misses;
         let Some(waiters) = port.waiters(misses.get(miss).line) else {
             return false;

@@ -83,13 +83,9 @@ impl Window {
                 last if last > recent.len() => continue,
                 last => recent[last - 1].0,
             };
+            // Before that it is one of five since `start`, or since later, wherever it stands.
             if start + span > end {
-                let behind = if last == place {
-                    start + span
-                } else {
-                    end + Ps(1)
-                };
-                return behind;
+                return start + span;
             }
         }
         at
