@@ -107,3 +107,24 @@ fn a_busy_set_is_passed_by() {
     assert!(answer.done_at > FLASH);
     assert_eq!(memory.stats().link_bytes, [64, 2 * PAGE + 64]);
 }
+
+/// An access that goes to the device takes as long as without a cache of pages, and the look-up.
+#[test]
+fn a_busy_set_costs_the_lookup() {
+    let (mut cached, mut plain) = (astriflash(), memory(Migration::None, &[]));
+    for (at, page) in [(0, 4), (100, 0), (200, 2)] {
+        let at = Ps::from_us(at);
+        cached.read(at, page * PAGE, false);
+        plain.read(at, page * PAGE, false);
+    }
+    let now = Ps::from_us(500);
+    for page in [6, 8] {
+        assert!(cached.read(now, page * PAGE, true).delayed);
+    }
+    let now = now + Ps::from_ns(500);
+    let due = plain.read(now + LOOKUP, 4 * PAGE, false);
+    assert_eq!(cached.read(now, 4 * PAGE, false).done_at, due.done_at);
+    let now = now + Ps::from_ns(500);
+    let due = plain.store(now + LOOKUP, 4 * PAGE, false);
+    assert_eq!(cached.store(now, 4 * PAGE, false).done_at, due.done_at);
+}

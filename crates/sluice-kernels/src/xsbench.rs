@@ -338,6 +338,26 @@ mod tests {
         }
     }
 
+    /// On a straight line from one point to the next.
+    #[test]
+    fn cross_sections_are_those_of_the_energy_between_two_points() {
+        let point = |energy, sections| Point { energy, sections };
+        let points = [
+            point(2.0, [0.0, 1.0, 2.0, 3.0, 8.0]),
+            point(6.0, [4.0, 1.0, 0.0, 7.0, 0.0]),
+        ];
+        for (energy, due) in [
+            (2.0, [0.0, 1.0, 2.0, 3.0, 8.0]),
+            (3.0, [1.0, 1.0, 1.5, 4.0, 6.0]),
+            (6.0, [4.0, 1.0, 0.0, 7.0, 0.0]),
+        ] {
+            let mut sum = [10.0; CHANNELS];
+            add(&mut sum, &points, energy, 0.5);
+            assert_eq!(sum, due.map(|section| 10.0 + section / 2.0));
+        }
+        assert_eq!(largest(&[1.0, 3.0, 2.0, 3.0, 0.0]), 2);
+    }
+
     #[test]
     fn materials_are_drawn_as_often_as_they_should() {
         let kernel = XsBench::new(&given(&INFO, 1, 1, &[], 1_000));

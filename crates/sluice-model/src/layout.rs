@@ -119,3 +119,45 @@ impl Layout {
         Ppn::range(first..first + self.pages_per_block)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_is_a_plane_of_its_own_and_none_is_beyond() {
+        let layout = Layout {
+            channels: 3,
+            chips: 2,
+            dies: 30,
+            planes: 4,
+            pages_per_block: 2,
+            blocks_per_plane: 7,
+        };
+        let dies = (0..5).flat_map(|die| (0..2).map(move |chip| (chip, die)));
+        let dies = dies.flat_map(|(chip, die)| (0..3).map(move |channel| (channel, chip, die)));
+        for (number, (channel, chip, die)) in dies.enumerate() {
+            assert_eq!(layout.channel_of_die(Die(number as u32)), Channel(channel));
+            for plane in 0..4 {
+                let place = PlaneAddress {
+                    channel,
+                    chip,
+                    die,
+                    plane,
+                };
+                let due = Plane(4 * number as u32 + plane);
+                assert_eq!(layout.plane_at(place), Some(due), "{place:?}");
+            }
+        }
+        for (channel, chip, die, plane) in [(3, 0, 0, 0), (0, 2, 0, 0), (0, 0, 5, 0), (0, 0, 0, 4)]
+        {
+            let place = PlaneAddress {
+                channel,
+                chip,
+                die,
+                plane,
+            };
+            assert_eq!(layout.plane_at(place), None, "{place:?}");
+        }
+    }
+}

@@ -317,3 +317,30 @@ fn a_policy_switched_to_is_told_what_it_has_to_know() {
         }
     }
 }
+
+/// Nothing but a change of a policy makes it forget: who leaves is the same as without others.
+#[test]
+fn a_change_of_something_else_leaves_a_policy_what_it_knows() {
+    for entry in EVICTIONS {
+        let name = entry.info.name;
+        let run = |changes: bool| {
+            let given = [("cache.capacity", "64KiB"), ("cache.policy", name)];
+            let mut device = device(&given);
+            let mut rng = Rng::stream(3, "others");
+            let mut gone = Vec::new();
+            for step in 0..100 {
+                let draw = |_| rng.below(60).min(rng.below(60));
+                let lpns: Vec<u64> = (0..20).map(draw).collect();
+                gone.extend(evictions(&mut device, 1_000 * step, &lpns));
+                let read = ["7us", "8us"][step as usize % 2];
+                if changes {
+                    tuned(&mut device, "nand.read", read);
+                }
+            }
+            gone
+        };
+        let (gone, due) = (run(true), run(false));
+        assert!(due.len() > 200, "{name}");
+        assert!(gone == due, "{name}");
+    }
+}

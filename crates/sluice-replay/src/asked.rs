@@ -97,3 +97,17 @@ impl Iterator for AskedOfCpu {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_follow_one_another_are_a_run() {
+        let mut runs = Vec::new();
+        for page in [3, 4, 4, 5, 6, 9, 9, 10, 2] {
+            append(&mut runs, page);
+        }
+        assert_eq!(runs, [(3, 4), (9, 2), (2, 1)]);
+    }
+}

@@ -205,6 +205,11 @@ fn champsims_own_record() {
     std::fs::write(&a, [[0u8; 64], record].concat()).unwrap();
     let report = run("champsim", &a, "sluice", &b, &Options::default());
     assert_eq!(report.lost, [Part::Registers]);
+    let notes = report.notes.join("; ");
+    assert!(
+        notes.contains("2 instructions; sizes are made up: 8 bytes"),
+        "{notes}"
+    );
     let due = [
         access(1, Kind::Load, 0x7fff_0000, 8),
         access(1, Kind::Load, 0x7fff_0008, 8),
@@ -227,6 +232,28 @@ fn instructions_without_memory_are_there_in_champsim() {
     assert_eq!(report.lost, [Part::Sizes]);
     run("champsim", &b, "sluice", &c, &Options::default());
     assert_eq!(read(&c), gaps);
+}
+
+/// A record has room for four loads and two stores.
+#[test]
+fn what_is_too_much_for_one_instruction_of_champsim_is_told() {
+    let dir = TempDir::new().unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| dir.path().join(name));
+    let several = |number, kind, count| (1..=count).map(move |n| access(number, kind, 64 * n, 8));
+    let told = |loads, stores| {
+        let loads = several(0, Kind::Load, loads).chain(several(1, Kind::Load, 5));
+        let all: Vec<Access> = loads.chain(several(2, Kind::Store, stores)).collect();
+        write(&a, &all);
+        let report = run("sluice", &a, "champsim", &b, &Options::default());
+        let back = run("champsim", &b, "sluice", &c, &Options::default());
+        assert_eq!(back.accesses, all.len() as u64);
+        report.notes.join("; ")
+    };
+    let of = |count| format!("; {count} instructions with more than 4 loads or 2 stores became");
+    for (loads, stores, count) in [(4, 2, 1), (5, 2, 2), (4, 3, 2), (5, 4, 3)] {
+        let notes = told(loads, stores);
+        assert!(notes.contains(&of(count)), "{loads}, {stores}: {notes}");
+    }
 }
 
 #[test]

@@ -411,6 +411,37 @@ fn no_order_of_messages_breaks_coherence_or_stops_anything() {
     }
 }
 
+/// Which lines are held, whose they are and which came first decides what the agent does next.
+#[test]
+fn what_the_filter_knows_tells_states_apart() {
+    let case = Case {
+        cache_lines: 2,
+        entries: 2,
+        trackers: 2,
+        ..SMALL
+    };
+    let stores: [&[(usize, u64)]; 7] = [
+        &[],
+        &[(0, 0)],
+        &[(0, 1)],
+        &[(1, 0)],
+        &[(1, 1)],
+        &[(0, 0), (0, 1)],
+        &[(0, 1), (0, 0)],
+    ];
+    let prints = stores.map(|stores| {
+        let mut world = World::new(&case);
+        for (host, line) in stores {
+            world.step(Step::Access(*host, 0, *line, true)).unwrap();
+            while let Some(step) = world.steps(false).first().copied() {
+                world.step(step).unwrap();
+            }
+        }
+        print_of(&world.agent)
+    });
+    assert_eq!(BTreeSet::from(prints).len(), stores.len());
+}
+
 /// The exploration does find what is wrong: the conflict handshake rests on this order.
 #[test]
 fn completions_that_overtake_each_other_are_caught() {

@@ -185,6 +185,20 @@ fn a_read_copies_what_is_there() {
     assert_eq!(mapped(&cache, 200), []);
 }
 
+/// A read behind pages that came otherwise: as much again comes in, and twice as much if they are
+/// the file's first (`page_cache_sync_ra`).
+#[test]
+fn a_read_goes_on_behind_what_is_cached() {
+    for (first, size) in [(0, 2 * 8 + 1), (40, 4 + 1)] {
+        let mut cache = PageCache::new(200, true, Advice::Normal, SMALL);
+        cache.read(first, first + 4, HERE);
+        let there = cached(&cache, 200);
+        let next = there[there.len() - 1] + 1;
+        let due = pages(next..next + size);
+        assert_eq!(cache.read(next, next + 1, HERE), (vec![due], next + 1));
+    }
+}
+
 /// A read looks 31 folios up at once, each of which may have many pages.
 #[test]
 fn a_read_looks_so_many_folios_up_at_once() {

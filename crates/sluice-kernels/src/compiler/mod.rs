@@ -261,6 +261,35 @@ mod tests {
     }
 
     #[test]
+    fn operators_do_what_their_texts_say_in_c() {
+        let of = |a, b| source::Op::ALL.map(|(op, text, _)| (text, op.apply(a, b)));
+        for (a, b, due) in [
+            (12, 10, [14, 6, 8, 0, 0, 22, 2, 120]),
+            (-3, 5, [-3, -8, 5, 0, 1, 2, -8, -15]),
+            (9, 9, [9, 0, 9, 1, 0, 18, 0, 81]),
+            (
+                i64::MAX,
+                2,
+                [
+                    i64::MAX,
+                    i64::MAX - 2,
+                    2,
+                    0,
+                    0,
+                    i64::MIN + 1,
+                    i64::MAX - 2,
+                    -2,
+                ],
+            ),
+        ] {
+            let texts = ["|", "^", "&", "==", "<", "+", "-", "*"];
+            let told = of(a, b);
+            assert_eq!(told.map(|(text, _)| text), texts);
+            assert_eq!(told.map(|(_, result)| result), due, "{a} and {b}");
+        }
+    }
+
+    #[test]
     fn threads_share_out_the_same_functions() {
         let told = [1, 4].map(|threads| {
             let mut kernel = Compiler::new(&given(&INFO, threads, 2, &[], 200));

@@ -48,3 +48,28 @@ impl Callers {
         number.map(|number| number as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_callers_have_numbers_and_keep_them() {
+        let mut callers = Callers::default();
+        callers.prepare();
+        let name = |number: usize| 7 + 3 * number as u64;
+        let change = |callers: &mut Callers, to: Option<u64>| {
+            assert!(callers.change(to) && !callers.change(to), "{to:?}");
+            callers.current()
+        };
+        for number in 0..CALLERS_MAX {
+            let current = change(&mut callers, Some(name(number)));
+            assert_eq!(current, Some(number as u32));
+        }
+        for late in [1, 2] {
+            assert_eq!(change(&mut callers, Some(late)), None);
+        }
+        assert_eq!(change(&mut callers, Some(name(5))), Some(5));
+        assert_eq!(change(&mut callers, None), None);
+    }
+}

@@ -103,6 +103,22 @@ fn a_detour_is_no_loop() {
     crate::rig::fabric(&spec);
 }
 
+/// Switches that nothing else is joined to have no way to anything, and are in nobody's.
+#[test]
+fn switches_apart_are_no_loop() {
+    let mut spec = triangle();
+    spec.switches = vec![group("sw", 6)];
+    spec.links.push(link("sw3", "sw4"));
+    spec.links.push(link("sw4", "sw5"));
+    spec.routes = vec![route("sw0", "mem0", "sw1")];
+    crate::rig::fabric(&spec);
+    spec.routes = vec![route("sw3", "mem0", "sw4"), route("sw4", "mem0", "sw3")];
+    says(
+        &spec,
+        "routing loop: packets for `mem0` go sw3 to sw4 to sw3; change one of the routes",
+    );
+}
+
 #[test]
 fn a_route_by_no_neighbour() {
     let mut spec = triangle();

@@ -254,6 +254,19 @@ mod tests {
         }
     }
 
+    /// The message about the first edge that may not be there, if these are the levels.
+    fn first_fault(rig: &Rig, levels: &[u32]) -> String {
+        let level = |end: u32| levels[end as usize];
+        let drawn = (0..rig.edges.count()).map(|edge| rig.edges.get(edge));
+        let mut wrong = drawn.filter(|(from, to)| level(*from).abs_diff(level(*to)) > 1);
+        let (from, to) = wrong.next().unwrap();
+        let [from, to] = [from, to].map(|end| match level(end) {
+            NONE => format!("vertex {end}, which was not reached"),
+            level => format!("vertex {end}, of level {level}"),
+        });
+        format!("search from {}: an edge joins {from}, and {to}", rig.source)
+    }
+
     #[test]
     fn each_broken_rule_is_told() {
         let rig = rig(1, 1);
@@ -267,7 +280,12 @@ mod tests {
         // A cycle, a hole, a vertex that is nobody's, a source that has a parent.
         assert!(told(at(2), at(2)).contains("does not lead to the source"));
         let leaf = (0..512).find(|v| depths[*v] == 3 && !right.contains(&(*v as u32)));
-        assert!(told(leaf.unwrap(), NONE as usize).contains("which was not reached"));
+        let with_leaf_at = |level: u32| {
+            let mut levels = depths.clone();
+            levels[leaf.unwrap()] = level;
+            first_fault(&rig, &levels)
+        };
+        assert_eq!(told(leaf.unwrap(), NONE as usize), with_leaf_at(NONE));
         assert!(told(at(2), 700).contains("does not lead to the source"));
         assert!(told(rig.source as usize, at(1)).contains("not its own parent"));
         // A parent of the right level without an edge, and one too deep.
@@ -275,6 +293,6 @@ mod tests {
             depths[*v as usize] == 2 && !rig.graph.row(leaf.unwrap() as u32).any(|end| end == *v)
         });
         assert!(told(leaf.unwrap(), stranger.unwrap() as usize).contains("no edge from vertex"));
-        assert!(told(leaf.unwrap(), at(4)).contains("of level"));
+        assert_eq!(told(leaf.unwrap(), at(4)), with_leaf_at(5));
     }
 }
