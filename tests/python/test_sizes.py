@@ -40,7 +40,7 @@ def page(folder: Path, one: dict[str, Any]) -> str:
 
 def test_the_page_has_the_answer_the_curve_and_its_knee(tmp_path: Path) -> None:
     text = page(tmp_path / "run", result())
-    assert "90.0 % of accesses hit with 7 MiB (fifo); twice that buys 3.00 %." in text
+    assert "90.0 % of accesses hit with 7 MiB (fifo), 3.00 % more with twice that." in text
     assert "<b>" not in text.split("<code>")[1].split("</code>")[0]
     for words in ("knee 3 MiB", "90.0 %: 7 MiB", "2,048 first accesses", "fifo misses", "2.38 s"):
         assert words in text, words

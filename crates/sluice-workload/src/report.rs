@@ -124,12 +124,12 @@ impl<P: Serialize, X: Serialize> Report<P, X> {
             .map_err(|error| Error::system("writing JSON")(io::Error::other(error)))
     }
 
-    /// The table of passes.
+    /// The table of passes, for a terminal of 80 columns.
     #[must_use]
     pub fn table(&self) -> String {
         use std::fmt::Write as _;
         let mut text = format!(
-            "{:<8} {:>11} {:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>7}\n",
+            "{:<5} {:>9} {:>7} {:>8} {:>7} {:>7} {:>7} {:>7} {:>8} {:>6}\n",
             "pass", "accesses", "wall s", "mean ns", "p50", "p90", "p99", "p99.9", "max", "<1us"
         );
         for pass in &self.passes {
@@ -148,7 +148,7 @@ impl<P: Serialize, X: Serialize> Report<P, X> {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{name:<8} {:>11} {:>9.3} {mean:>10.1} {:>9} {:>9} {:>9} {:>9} {:>10} {below:>7}",
+                "{name:<5} {:>9} {:>7.3} {mean:>8.1} {:>7} {:>7} {:>7} {:>7} {:>8} {below:>6}",
                 pass.accesses,
                 pass.wall_s,
                 cell(|l| l.p50),

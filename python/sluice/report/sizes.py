@@ -71,8 +71,8 @@ def _sentence(result: Table) -> str:
     if answer is None or answer.number("cache_bytes") is None:
         return f"No cache has {target} hits."
     return (f"{target} of accesses hit with {size(answer.number('cache_bytes'))}"
-            f" ({answer.text('policy')}); twice that buys"
-            f" {units.percent(answer.number('twice_adds'))}.")
+            f" ({answer.text('policy')}), {units.percent(answer.number('twice_adds'))} more with"
+            " twice that.")
 
 
 def _needed(answer: Table) -> str:

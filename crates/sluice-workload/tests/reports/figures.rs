@@ -151,6 +151,10 @@ pub fn check_latencies(of: &Value) {
 
 /// The row of each pass has its figures.
 fn check_rows(report: &Value, titles: &str, rows: &[&str]) {
+    assert!(
+        titles.chars().count() <= 80,
+        "wider than a terminal: {titles}"
+    );
     let titles: Vec<&str> = titles.split_whitespace().collect();
     assert_eq!(
         titles.join(" "),

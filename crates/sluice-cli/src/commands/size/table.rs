@@ -53,7 +53,7 @@ fn sentence(result: &SizeResult) -> String {
     if let [only] = asked {
         return match only.cache_bytes {
             Some(bytes) => format!(
-                "{target} of accesses hit with {} ({}); twice that buys {}",
+                "{target} of accesses hit with {} ({}), {} more with twice that",
                 round_bytes(bytes),
                 only.policy,
                 percent(only.twice_adds.unwrap_or_default())
