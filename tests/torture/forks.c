@@ -1,6 +1,7 @@
 /* Every way to copy this process, and to start another image. */
 #include "torture.h"
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -115,6 +116,33 @@ static void step_raw_clone3(void) {
     struct clone_args arguments = {.exit_signal = SIGCHLD};
     if (!is_deep())
         parent_of((pid_t)syscall(SYS_clone3, &arguments, sizeof arguments), "raw clone3");
+}
+
+/* A child that has become another user, and its own, which can open nothing that a device needs. */
+static void step_as_nobody(void) {
+    static const char nobodys[] =
+        "unmap,read,protect,fault,fixed,remap,remap-fixed,remap-hole,remap-dontunmap,refused,"
+        "advise,dontneed,free-pages,populate,over-hole,wipe-on-fork,dont-fork,calloc,aligned,"
+        "realloc,free,odd-sizes,brk,workers-start,churn,detach,tick,tick-mapping,"
+        "alternate-stack,context,pipe,socket,fork";
+    const gid_t nobody = 65534;
+    if (geteuid() != 0 || is_deep())
+        return;
+    note_workers();
+    pid_t child = fork();
+    if (child == 0) {
+        after_fork_in_child();
+        MUST(setgroups(0, NULL) == 0 && setresgid(nobody, nobody, nobody) == 0);
+        MUST(setresuid(nobody, nobody, nobody) == 0);
+        now.only = nobodys;
+        board->go = 0;
+        parent_of(fork(), "fork as nobody");
+        check_everything();
+        _exit(0);
+    }
+    parent_writes();
+    wait_for(child, "a child that became nobody");
+    tell("nobody was well");
 }
 
 /* As daemon() does it: a session of its own, no descriptor that it had, nobody who waits for it. */
@@ -241,6 +269,7 @@ const struct step fork_steps[] = {
     {"raw-clone", step_raw_clone, 1, 1},
     {"raw-clone3", step_raw_clone3, 1, 1},
     {"daemon", step_daemon, 1, 0},
+    {"as-nobody", step_as_nobody, 1, 0},
     {"fork-in-thread", step_fork_in_thread, 1, 0},
     {"fork-many", step_fork_many, 1, 0},
     {"spawn", step_spawn, 2, 0},

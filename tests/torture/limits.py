@@ -27,6 +27,8 @@ LIMITS = [
     Limit("populate", SIGNAL, HEAP, "signal mode: the kernel's own accesses to missing pages fail"),
     Limit("process-vm", SIGNAL, HEAP,
           "signal mode: the kernel's own accesses to missing pages fail"),
+    Limit("as-nobody", ("event", "signal"), ("stored",),
+          "a store in files is read by the device alone, which such a child cannot have"),
     Limit("other-calls", SIGNAL, HEAP,
           "signal mode: only the functions that docs/limits.md names are tried again"),
     Limit("heap-stack", SIGNAL, HEAP,
