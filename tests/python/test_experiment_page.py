@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +134,20 @@ def test_bars_have_the_room_of_a_picture(groups: int, series: int, room: float) 
     draw.leave_room(axes, np.arange(groups), series)
     low, high = axes.get_xlim()
     assert high - low == room
+
+
+def test_a_narrow_terminal_has_room_for_every_line_of_the_table(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab(tmp_path)
+    lab.run()
+    wide = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lab.run()
+    narrow = capsys.readouterr().out
+    at_most = {name: max(len(line) for line in told.splitlines() if "index.html" not in line)
+               for name, told in (("wide", wide), ("narrow", narrow))}
+    assert at_most["wide"] > 60 >= at_most["narrow"], narrow
+    words = [{*told.replace(";", "").split()} for told in (wide, narrow)]
+    assert words[0] - words[1] <= {"claim"}, narrow

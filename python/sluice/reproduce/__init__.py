@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +54,8 @@ def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     if options.json:
         print(json.dumps(listed(session.documents, session.failures), sort_keys=True))
     else:
-        print(session.table())
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(session.table(room))
     return not failed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -90,8 +91,9 @@ class Session:
     def _write(self, name: str, text: str) -> None:
         put(self._out / name, text.encode())
 
-    def table(self) -> str:
-        """Claim, published, ours, distance and verdict of everything that ran."""
+    def table(self, room: int | None = None) -> str:
+        """Claim, published, ours, distance and verdict of everything that ran, in lines of so many
+        columns at most, if that is said."""
         lines = []
         for one in self._done:
             quick = " (quick)" if one.experiment.quick else ""
@@ -99,7 +101,7 @@ class Session:
             for head, other, every in (("claim", "published", one.judged),
                                        ("check", "expected", one.consistency)):
                 if every:
-                    lines += ["", *_rows(head, other, every)]
+                    lines += ["", *_rows(head, other, every, room)]
             for judged in one.judged:
                 if judged.outcome == CONTRADICTS:
                     lines += ["", f"  ! {judged.claim.says}"]
@@ -109,6 +111,8 @@ class Session:
                           f" {words.MEANINGS[one.verdict]}", ""]
         lines += [f"{name}: failed: {problem}" for name, problem in self.failures]
         lines += [str(page.counted(self._done)), f"pages: {self._out / 'index.html'}"]
+        if room is not None:
+            lines = [part for line in lines for part in _folded(line, room)]
         return "\n".join(lines)
 
 
@@ -119,11 +123,27 @@ def listed(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, s
             "failed": [{"experiment": name, "problem": problem} for name, problem in failures]}
 
 
-def _rows(head: str, other: str, judged: Sequence[Judged]) -> list[str]:
+def _rows(head: str, other: str, judged: Sequence[Judged], room: int | None) -> list[str]:
     rows = [["", head, other, "ours", "distance", "verdict", "power"]]
     rows += [[words.MARKS[one.outcome], one.claim.says, words.published(one), words.ours(one),
               words.distance(one), one.outcome, words.power(one)] for one in judged]
-    return [f"  {line}" for line in words.columns(rows, [1, 46, 20, 20, 34, 24, 12])]
+    lines = [f"  {line}" for line in words.columns(rows, [1, 46, 20, 20, 34, 24, 12])]
+    if room is None or max(map(len, lines)) <= room:
+        return lines
+    # A claim that no line has room for, and its cells with their heads below.
+    return [line for row in rows[1:]
+            for line in (f"  {row[0]} {row[1]}", f"      {_told(rows[0], row)}")]
+
+
+def _told(heads: Sequence[str], row: Sequence[str]) -> str:
+    cells = zip(heads[2:], row[2:], strict=True)
+    return "; ".join(f"{head} {cell}" for head, cell in cells if cell)
+
+
+def _folded(line: str, room: int) -> list[str]:
+    margin = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False,
+                         break_on_hyphens=False) or [""]
 
 
 def _arguments(experiment: Experiment) -> dict[Arguments, str]:
