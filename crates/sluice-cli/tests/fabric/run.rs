@@ -155,7 +155,10 @@ fn bad_settings_are_one_line_and_status_2() {
             "endpoint.type=external",
             "`m0` is of type external and has no model; give library",
         ),
-        ("requester.pattern=external", "no request was counted"),
+        (
+            "requester.pattern=external",
+            "no request was counted: the requesters have none (requester.pattern)",
+        ),
         ("map.granularity=100B", "granules of 100 B"),
         ("requester.footprint=64GiB", "are mapped without a"),
         (
