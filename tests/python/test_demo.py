@@ -74,7 +74,8 @@ def test_lifo_keeps_what_fifo_loses(demo: tuple[Path, str]) -> None:
         later = load(demo[0] / name / "program.json")["passes"][1:]
         shares[name] = sum(one["below_1us"] for one in later) / len(later)
     assert shares["fifo-4096"] < 0.005
-    assert shares["lifo-4096"] == pytest.approx(0.6, abs=0.01)
+    # A busy host makes hits late, never misses early.
+    assert 0.57 < shares["lifo-4096"] < 0.61
 
 
 def test_redis_keeps_every_value_and_so_does_its_file(demo: tuple[Path, str]) -> None:
