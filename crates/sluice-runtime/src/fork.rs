@@ -151,10 +151,11 @@ impl Engine {
 
 impl Core {
     fn keep_from_children(&self) {
-        match &self.host.backing {
+        if let Backing::Private(b) = &self.host.backing
+            && !self.host.is_off()
+        {
             // What it was before, so it is possible.
-            Backing::Private(b) if !self.host.is_off() => drop(b.keep_from_children()),
-            _ => {}
+            let _ = b.keep_from_children();
         }
     }
 
@@ -261,12 +262,12 @@ impl Core {
         Ok(Own {
             uffd: Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?,
             pagemap: open_pagemap()?,
-            made: files::create(session, self.child(engine))?,
+            made: files::create(session, self.identity_of_child(engine))?,
         })
     }
 
     /// What a child's files say of it.
-    pub fn child(&self, engine: &Engine) -> Identity {
+    pub fn identity_of_child(&self, engine: &Engine) -> Identity {
         Identity {
             pages: self.device.pages(),
             heap_at: engine.arena.0,

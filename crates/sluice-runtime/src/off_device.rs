@@ -49,7 +49,8 @@ impl Core {
     /// Goes on off the device, with none of the runtime's threads.
     fn go_off(&mut self, engine: &Engine) -> Result<(), StartError> {
         // First what the kernel may refuse.
-        let live = Live::unseen(self.child(engine)).map_err(os("memory for a child"))?;
+        let live = Live::unseen(self.identity_of_child(engine));
+        let live = live.map_err(os("memory for a child"))?;
         self.live.block().count_for_child(Counter::ForksOutside);
         self.see_alone(engine, live);
         self.give_up_what_is_open(engine);

@@ -83,6 +83,27 @@ fn a_fork_costs_what_is_used_of_a_large_device() {
     }
 }
 
+/// In signal mode the program can see the runtime's descriptors. Each child had one more than its
+/// parent.
+#[test]
+fn children_of_children_have_no_more_descriptors() {
+    let script = "
+import os
+for _ in range(4):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        os._exit(0)
+    os.write(1, b'%d\\n' % len(os.listdir('/proc/self/fd')))
+";
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["/usr/bin/python3", "-c", script]);
+        let counts: Vec<&str> = out.own_stdout().lines().collect();
+        assert_eq!(counts.len(), 4, "{trap}: {out:#?}");
+        assert!(counts.iter().all(|n| *n == counts[0]), "{trap}: {counts:?}");
+    }
+}
+
 #[test]
 fn open_streams_survive_a_fork() {
     for trap in TRAPS {

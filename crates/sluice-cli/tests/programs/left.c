@@ -167,6 +167,8 @@ static void use(void) {
 }
 
 static void child(int end) {
+    /* Where the parent has what it keeps, the child has nothing, until it maps something. */
+    CHECK(write(end, kept, 1) == -1 && errno == EFAULT);
     all_there();
     descriptors_are_as_noted();
     pthread_t thread;
@@ -174,8 +176,6 @@ static void child(int end) {
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(wrong_words(shared, FILE_PAGES * WORDS, 4) == 0);
     fill(shared, FILE_PAGES * WORDS, 7);
-    /* Where the parent has what it keeps, the child has nothing. */
-    CHECK(write(end, kept, 1) == -1 && errno == EFAULT);
     use();
     _exit(0);
 }

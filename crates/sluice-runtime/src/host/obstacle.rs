@@ -1,7 +1,7 @@
 //! Faults that no page of the device can answer.
 
 use crate::host::{Backing, Host, OFF_DEVICE};
-use sluice_region::{Fill, PAGE};
+use sluice_region::{Fill, PAGE, read_page};
 
 /// Why a page of a file cannot be mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +39,10 @@ impl Host {
             Backing::Private(b) => {
                 let lpn = b.lpn(page)?;
                 if self.state[lpn as usize] & OFF_DEVICE != 0 {
-                    // The kernel's own mapping of a file, behind whose end the page is.
-                    return Some(Obstacle::End);
+                    // It may have left the device while several threads waited for it, and is
+                    // there. Behind the end of a file that the kernel maps it is not.
+                    let is_there = read_page(b.sources.scratch(), page).is_ok();
+                    return (!is_there).then_some(Obstacle::End);
                 }
                 // Memory of the program's own has no end; only files have one.
                 let view = b.sources.view_of(lpn)?;
