@@ -8,7 +8,7 @@ use crate::piece::Place;
 use crate::system::for_system;
 use crate::tried_again;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itimerspec, mode_t};
-use libc::{off_t, pid_t, rlimit, rusage, sigset_t, size_t, sockaddr};
+use libc::{off_t, pid_t, rusage, sigset_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
 
 // `open` takes its mode only when it makes a file; it is passed in a register in any case.
@@ -92,17 +92,6 @@ tried_again! {
         (thread: pid_t, n: size_t, to: *mut c_void) -> c_int, (to.cast_const(), n);
     c"getgroups" getgroups = next_getgroups(n: c_int, to: *mut gid_t) -> c_int,
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<gid_t>());
-    c"getrlimit" getrlimit = next_getrlimit(of: c_int, to: *mut rlimit) -> c_int, One(to);
-    c"getrlimit64" getrlimit64 = next_getrlimit64(of: c_int, to: *mut rlimit) -> c_int, One(to);
-    c"setrlimit" setrlimit = next_setrlimit(of: c_int, to: *const rlimit) -> c_int, One(to);
-    c"setrlimit64" setrlimit64 = next_setrlimit64(of: c_int, to: *const rlimit) -> c_int,
-        One(to);
-    c"prlimit" prlimit = next_prlimit
-        (pid: pid_t, of: c_int, new: *const rlimit, old: *mut rlimit) -> c_int,
-        (One(new), One(old));
-    c"prlimit64" prlimit64 = next_prlimit64
-        (pid: pid_t, of: c_int, new: *const rlimit, old: *mut rlimit) -> c_int,
-        (One(new), One(old));
     c"sysinfo" sysinfo = next_sysinfo(to: *mut Sysinfo) -> c_int, One(to);
     c"timer_settime" timer_settime = next_timer_settime
         (timer: timer_t, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int,

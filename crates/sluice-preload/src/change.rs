@@ -7,7 +7,8 @@ use crate::advice::each_alike;
 use crate::answers::status;
 use crate::device::engine;
 use crate::heap::{
-    claim, close, closed_in, empty, give, in_use_from, is_in_use, note_open, open, take, take_at,
+    allow, claim, close, closed_in, empty, give, in_use_from, is_in_use, note_open, open, take,
+    take_at,
 };
 use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
@@ -154,7 +155,10 @@ pub unsafe extern "C" fn mremap(
     // SAFETY: the program's own request.
     let call = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
     let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
-    let pass = || shared::moved(addr as usize, old, new, to, call);
+    let pass = || match new > old && !allow(new - old, true) {
+        true => Err(libc::ENOMEM),
+        false => shared::moved(addr as usize, old, new, to, call),
+    };
     let Some(engine) = engine() else {
         return pointer(pass());
     };

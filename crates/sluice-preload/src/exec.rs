@@ -3,9 +3,11 @@
 
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
-use crate::next;
 use crate::spawn::bring_environment;
+use crate::{limits, next};
+use core::ffi::CStr;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
+use sluice_region::sys;
 use sluice_runtime::Engine;
 
 /// The strings that a program started without a list of its own inherits.
@@ -17,19 +19,62 @@ impl Buffers for Environment {
     }
 }
 
-/// Makes a call that returns only if this process did not become another program.
-fn becoming(call: impl FnOnce() -> c_int) -> c_int {
+/// Makes a call that returns only if this process did not become another program. Limits that are
+/// lowered for a program that is not there might not be raised again.
+fn becoming(is_there: impl FnOnce() -> bool, call: impl FnOnce() -> c_int) -> c_int {
     let start = engine().map(Engine::become_program);
-    let result = call();
+    let result = match !limits::has_seen() || !is_there() {
+        true => call(),
+        false => limits::handed_on(call),
+    };
     if let Some(start) = start {
         start.failed();
     }
     result
 }
 
+/// Whether there may be a program of this name.
+fn is_program(path: *const c_char) -> bool {
+    // SAFETY: zeros are valid plain data.
+    let mut file: libc::stat = unsafe { core::mem::zeroed() };
+    let to = &raw mut file;
+    // SAFETY: the output is live, and the kernel checks the other address.
+    match unsafe { sys!(libc::SYS_newfstatat, libc::AT_FDCWD, path, to, 0) } {
+        Ok(_) => file.st_mode & libc::S_IFMT == libc::S_IFREG && file.st_mode & 0o111 != 0,
+        Err(errno) => errno == libc::EFAULT,
+    }
+}
+
+/// Whether one of the folders of `PATH` may have a program of this name.
+fn is_found(name: *const c_char) -> bool {
+    if name.is_null() {
+        return true;
+    }
+    // SAFETY: the program's string, and one of its environment.
+    let (name, path) = unsafe {
+        let path = libc::getenv(c"PATH".as_ptr());
+        let path = (!path.is_null()).then(|| CStr::from_ptr(path).to_bytes());
+        (CStr::from_ptr(name).to_bytes(), path)
+    };
+    let Some(path) = path.filter(|_| !name.contains(&b'/')) else {
+        return true;
+    };
+    path.split(|byte| *byte == b':').any(|folder| {
+        let mut whole = [0u8; libc::PATH_MAX as usize];
+        let end = folder.len() + 1 + name.len();
+        if folder.is_empty() || end >= whole.len() {
+            return true;
+        }
+        whole[..folder.len()].copy_from_slice(folder);
+        whole[folder.len()] = b'/';
+        whole[folder.len() + 1..end].copy_from_slice(name);
+        is_program(whole.as_ptr().cast())
+    })
+}
+
 macro_rules! becomes {
     ($($symbol:literal $name:ident = $next:ident
-       ($($arg:ident: $type:ty),*), $buffers:expr;)+) => {$(
+       ($($arg:ident: $type:ty),*), $is_there:expr, $buffers:expr;)+) => {$(
         next!($next: $symbol($($arg: $type),*) -> c_int);
 
         /// # Safety
@@ -37,7 +82,7 @@ macro_rules! becomes {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: passed on.
-            becoming(|| with_pages($buffers, || unsafe { $next($($arg),*) }))
+            becoming(|| $is_there, || with_pages($buffers, || unsafe { $next($($arg),*) }))
         }
     )+};
 }
@@ -45,17 +90,17 @@ macro_rules! becomes {
 becomes! {
     c"execve" execve = next_execve
         (path: *const c_char, args: *const *const c_char, env: *const *const c_char),
-        (Text(path), Texts(args), Texts(env));
+        is_program(path), (Text(path), Texts(args), Texts(env));
     c"execv" execv = next_execv(path: *const c_char, args: *const *const c_char),
-        (Text(path), Texts(args), Environment);
+        is_program(path), (Text(path), Texts(args), Environment);
     c"execvp" execvp = next_execvp(file: *const c_char, args: *const *const c_char),
-        (Text(file), Texts(args), Environment);
+        is_found(file), (Text(file), Texts(args), Environment);
     c"execvpe" execvpe = next_execvpe
         (file: *const c_char, args: *const *const c_char, env: *const *const c_char),
-        (Text(file), Texts(args), Texts(env));
+        is_found(file), (Text(file), Texts(args), Texts(env));
     c"fexecve" fexecve = next_fexecve
         (fd: c_int, args: *const *const c_char, env: *const *const c_char),
-        (Texts(args), Texts(env));
+        true, (Texts(args), Texts(env));
 }
 
 next!(next_ptrace: c"ptrace"(

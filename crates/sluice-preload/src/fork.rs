@@ -8,7 +8,7 @@
 use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
 use crate::heap::{self, SPACE};
-use crate::{altstack, internal, next};
+use crate::{altstack, internal, limits, next};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno};
@@ -72,6 +72,7 @@ pub unsafe extern "C" fn prepare() {
     HOLDS_HEAP.store(holds_heap, Relaxed);
     MASK.store(before, Relaxed);
     SPACE.acquire();
+    limits::hold();
     engine.before_fork();
     // SAFETY: the C library's own list, and the stack of this thread.
     unsafe {
@@ -94,6 +95,7 @@ pub unsafe extern "C" fn parent() {
     };
     internal::lock().release();
     engine.after_fork_in_parent(has_child);
+    limits::let_go();
     SPACE.release();
     let before = MASK.load(Relaxed);
     if HOLDS_HEAP.load(Relaxed) {
@@ -113,6 +115,7 @@ pub unsafe extern "C" fn child() {
     let errno_before = ERRNO.load(Relaxed);
     heap::hold_in_child();
     internal::lock().release();
+    limits::let_go();
     match engine.after_fork_in_child() {
         Ok(true) => {}
         Ok(false) => know_all(),

@@ -1,7 +1,7 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
 use crate::device::engine;
-use crate::{deferred, profile};
+use crate::{deferred, limits, profile};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -68,9 +68,17 @@ pub fn hold_in_child() {
 /// Source of dlmalloc's memory.
 pub struct Arena;
 
+/// Whether the program may have so many bytes more of the device, or of the kernel. Without a limit
+/// of its own it may.
+#[inline]
+pub fn allow(bytes: usize, is_data: bool) -> bool {
+    let have_room = |used| limits::have_room(bytes as u64, is_data, used);
+    !limits::is_any() || bytes_used().is_none_or(have_room)
+}
+
 /// Takes pages of the arena; `None` when the device is full.
 pub fn take(len: usize) -> Option<usize> {
-    let engine = engine()?;
+    let engine = engine().filter(|_| allow(len, true))?;
     calm(|| {
         let first = with_space(engine, |space| space.take(len.div_ceil(PAGE))).flatten();
         if first.is_none() {
@@ -106,6 +114,9 @@ pub fn is_lockable(addr: usize, len: usize) -> bool {
 /// Takes pages where they are wanted, as behind a piece that grows, if nobody has them.
 pub fn take_at(addr: usize, len: usize) -> bool {
     engine().is_some_and(|engine| {
+        if !allow(len, true) {
+            return false;
+        }
         let (first, count) = pages(engine, addr, len);
         with_space(engine, |space| space.take_at(first, count)).unwrap_or(false)
             && open_taken(engine, addr, len)
@@ -114,7 +125,7 @@ pub fn take_at(addr: usize, len: usize) -> bool {
 
 /// Takes pages that the program cannot access yet; `None` when it has to do without the device.
 pub fn reserve(len: usize) -> Option<usize> {
-    let engine = engine()?;
+    let engine = engine().filter(|_| allow(len, false))?;
     let first = with_space(engine, |space| space.reserve(len.div_ceil(PAGE)))??;
     let addr = engine.arena().0 + first * PAGE;
     if engine.close(addr, len.next_multiple_of(PAGE)).is_err() {
@@ -201,6 +212,17 @@ pub fn close(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
 pub fn claim(engine: &Engine, addr: usize, len: usize) {
     let (first, count) = pages(engine, addr, len);
     with_space(engine, |space| space.claim(first, count));
+}
+
+/// Bytes of the arena that the program has, those of them that it cannot access, and those that are
+/// free and that nobody can.
+fn bytes_used() -> Option<[u64; 3]> {
+    calm(|| {
+        let space = SPACE.lock();
+        let space = space.as_ref()?;
+        let pages = [space.in_use(), space.closed(), space.shut_pages()];
+        Some(pages.map(|pages| (pages * PAGE) as u64))
+    })
 }
 
 /// Pages of a range to which the program has no access.

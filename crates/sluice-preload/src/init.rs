@@ -2,10 +2,10 @@
 
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
-use crate::{altstack, fork, malloc, mask, old_signals, profile, system};
+use crate::{altstack, fork, internal, limits, malloc, mask, old_signals, profile, system};
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
-    with_own_files,
+    heap_needs, memory_use, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -25,11 +25,17 @@ extern "C" fn construct() {
             sluice_runtime::fatal::on_panic();
             match with_own_files(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
-                Err(e) if does_without(Path::new(&dir), &e) => Heap::Next,
+                Err(e) if does_without(Path::new(&dir), &e) => {
+                    limits::give_up();
+                    Heap::Next
+                }
                 Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }
         }
     };
+    if heap == Heap::Next && engine().is_none() {
+        internal::shrink();
+    }
     take_from(heap);
 }
 
@@ -52,11 +58,16 @@ fn does_without(dir: &Path, error: &StartError) -> bool {
         StartError::Limit { .. } => true,
         _ => false,
     };
+    cannot_have_it && !is_runs_own_program(dir)
+}
+
+/// Whether this is the program that the command was given.
+fn is_runs_own_program(dir: &Path) -> bool {
     // SAFETY: no pointers.
     let parent = unsafe { libc::getppid() };
     let name = dir.file_name().and_then(|name| name.to_str());
     let is_commands_child = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
-    cannot_have_it && (!is_commands_child || has_been_there(dir))
+    is_commands_child && !has_been_there(dir)
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that
@@ -81,7 +92,12 @@ fn own_path() -> String {
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir)?;
+    let needed = heap_needs(&session);
+    if !limits::take_from_environment() && !is_runs_own_program(dir) {
+        limits::adopt(needed);
+    }
     allow_heap(&session)?;
+    let before = memory_use();
     let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
     let profiled = session.profile;
@@ -120,6 +136,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     publish(engine);
+    limits::learn(before, needed);
     profile::look_from(profiled);
     if !has_heap || own_allocator {
         return Ok(Heap::Next);

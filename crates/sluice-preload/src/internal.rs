@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
-use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_mmap};
+use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_mmap, raw_munmap};
 use sluice_runtime::fatal::no_memory;
 use sluice_runtime::{Lock, Spare, hold_signals, is_calm, restore_signals};
 
@@ -55,6 +55,12 @@ fn base() -> usize {
     while bytes >= RANGE_BYTES_MIN {
         // SAFETY: a fresh mapping. Only the holder of the heap's lock comes here.
         if let Ok(base) = unsafe { raw_mmap(0, bytes, PROT, FLAGS, -1, 0) } {
+            if bytes < RANGE_BYTES && bytes > RANGE_BYTES_MIN {
+                // There is a limit: as much again is left for all else.
+                bytes /= 2;
+                // SAFETY: nobody uses it yet.
+                let _ = unsafe { raw_munmap(base + bytes, bytes) };
+            }
             RANGE.store(bytes, Release);
             BASE.store(base, Release);
             return base;
@@ -62,6 +68,26 @@ fn base() -> usize {
         bytes /= 2;
     }
     0
+}
+
+/// Bytes of address space that are set aside.
+pub fn range_bytes() -> u64 {
+    RANGE.load(Acquire) as u64
+}
+
+/// Gives back most of what is set aside, where there is no device: a limit counts it.
+pub fn shrink() {
+    let before = hold_signals();
+    {
+        let _held = HEAP.lock();
+        let end = NEXT.load(Relaxed) + RANGE_BYTES_MIN;
+        let (base, range) = (BASE.load(Acquire), RANGE.load(Acquire));
+        // SAFETY: whole pages of the range that were not handed out.
+        if base != 0 && end < range && unsafe { raw_munmap(base + end, range - end) }.is_ok() {
+            RANGE.store(end, Release);
+        }
+    }
+    restore_signals(before);
 }
 
 /// Whole pages of zeros that nobody has. Ends the program when there are none left: no part of this

@@ -11,6 +11,7 @@ use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
 use crate::fork::{child, parent, prepare, touch_pages};
+use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
 use crate::mask::by_number;
@@ -181,6 +182,13 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_setns => setns(a as c_int, b as c_int).into(),
             libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
             libc::SYS_seccomp => answer(seccomp(args)),
+            libc::SYS_prlimit64 => {
+                prlimit(a as pid_t, b as c_int, c as *const _, d as *mut _).into()
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_getrlimit => getrlimit(a as c_int, b as *mut _).into(),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_setrlimit => setrlimit(a as c_int, b as *const _).into(),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
             _ => moving(number, &args).unwrap_or_else(pass),
         }

@@ -24,6 +24,8 @@ mod init;
 mod internal;
 mod io;
 mod kin;
+mod limit_calls;
+mod limits;
 mod load;
 mod locked;
 mod locks;

@@ -38,6 +38,9 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
             .map(|()| addr)
             .ok_or(libc::EAGAIN);
     }
+    if wanted.is_beyond_limits() {
+        return Err(libc::ENOMEM);
+    }
     if wanted.is_reservation(engine)
         && !wishes::must_be(wanted.addr)
         && let Some(addr) = reserve(wanted.len)

@@ -6,7 +6,9 @@
 
 use crate::buffers::{Buffers, Texts, is_readable, on_device, set_errno, signal_engine};
 use crate::device::engine;
+use crate::limits::{self, Environment};
 use crate::next;
+use core::ffi::CStr;
 use libc::{c_char, c_int, c_void};
 use sluice_region::{Mapping, PAGE, errno};
 use sluice_runtime::Engine;
@@ -249,13 +251,26 @@ macro_rules! spawns {
             let before = errno();
             let (actions, attributes) = (actions.cast(), attributes.cast());
             let given = Given { path, actions, attributes, args, env };
+            let (mut child, mut has_device) = (0, false);
             let error = given.call(|given| {
                 let (actions, attributes) = (given.actions.cast(), given.attributes.cast());
+                // SAFETY: the program's list.
+                let own = unsafe { Environment::of(given.env) };
+                let env = own.as_ref().map_or(given.env, Environment::as_ptr);
+                let child = &raw mut child;
+                has_device = own.is_some();
                 // SAFETY: what the program gave, or copies of it.
-                unsafe { $next(pid, given.path, actions, attributes, given.args, given.env) }
+                unsafe { $next(child, given.path, actions, attributes, given.args, env) }
             });
             if error == 0 {
+                if !has_device {
+                    limits::give_to(child);
+                }
                 started();
+                if !pid.is_null() {
+                    // SAFETY: where the program wants it.
+                    unsafe { pid.write(child) };
+                }
             }
             set_errno(before);
             error
@@ -271,6 +286,20 @@ spawns! {
 /// Calls with a command for the shell, which the C library's own `posix_spawn` is to read. It does
 /// not say that it met a missing page.
 pub fn with_command<R>(command: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
+    let first = match command.is_null() {
+        true => String::new(),
+        false => limits::for_shell(),
+    };
+    if first.is_empty() {
+        return with_copied(command, call);
+    }
+    let mut text = first.into_bytes();
+    // SAFETY: the program's string.
+    text.extend(unsafe { CStr::from_ptr(command) }.to_bytes_with_nul());
+    with_copied(text.as_ptr().cast(), call)
+}
+
+fn with_copied<R>(command: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
     let Some(engine) = signal_engine() else {
         return call(command);
     };

@@ -1,5 +1,6 @@
 //! Requests for mappings, and which kinds of them there are.
 
+use crate::heap::allow;
 use crate::shared;
 use libc::{c_int, off_t};
 use sluice_region::raw_mmap;
@@ -58,6 +59,12 @@ impl Wanted {
     pub fn is_reservation(&self, engine: &Engine) -> bool {
         let is_no_stack = engine.session.trap == Trap::Event || self.has(libc::MAP_NORESERVE);
         self.is_heap(engine) && self.prot == libc::PROT_NONE && is_no_stack
+    }
+
+    /// Whether the program's own limits have no room for it. What it replaces is there already.
+    pub fn is_beyond_limits(&self) -> bool {
+        let is_data = self.has(libc::MAP_PRIVATE) && self.prot & libc::PROT_WRITE != 0;
+        !self.is_fixed() && !allow(self.len, is_data)
     }
 
     pub fn pass(&self) -> Result<usize, i32> {

@@ -2,7 +2,7 @@
 
 use sluice_model::{ConfigError, DeviceError};
 use sluice_region::{OpenError, Told, text_of};
-use sluice_units::Bytes;
+use sluice_units::{Bytes, round_bytes};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -108,15 +108,16 @@ pub enum StartError {
     },
     /// A limit of the program's leaves no room for the device.
     #[error(
-        "reserving address space for the device: `ulimit {flag}` allows {allowed}, and the device \
-         takes {needed}; raise `ulimit {flag}`, or lower device.capacity"
+        "reserving address space for the device: `ulimit {flag}` allows {}, and the program takes \
+         {} with the device; raise `ulimit {flag}`, or lower device.capacity",
+        round_bytes(allowed.0), round_bytes(needed.0)
     )]
     Limit {
         /// The shell's name of the limit.
         flag: &'static str,
         /// What it allows.
         allowed: Bytes,
-        /// What the device takes at least.
+        /// What the program and the device take at least.
         needed: Bytes,
     },
     /// A file cannot have as many pages as the device.

@@ -2,6 +2,7 @@
 
 use crate::error::{StartError, os};
 use crate::limits::{Limit, get};
+use crate::memory_use::memory_use;
 use crate::private::PrivateBacking;
 use crate::session::{OnDevice, Session, Store};
 use crate::store::{Error, FileStore, Stash};
@@ -17,14 +18,20 @@ const TABLES: u64 = 128 << 20;
 /// # Errors
 /// [`StartError::Limit`].
 pub fn allow(session: &Session) -> Result<(), StartError> {
-    let device = session.device.capacity().0;
-    let needed = match (&session.place, &session.store) {
-        (OnDevice::Heap, Store::Memory) => 2 * device + TABLES,
-        (OnDevice::Heap, Store::File(_)) => device + TABLES,
-        _ => return Ok(()),
-    };
-    for (flag, which) in [("-v", Limit::AddressSpace), ("-d", Limit::Data)] {
+    let needed = needed(session);
+    if needed == 0 {
+        return Ok(());
+    }
+    for (at, (flag, which)) in [("-v", Limit::AddressSpace), ("-d", Limit::Data)]
+        .into_iter()
+        .enumerate()
+    {
         let allowed = get(which).map_or(libc::RLIM_INFINITY, |limit| limit.rlim_cur);
+        if allowed == libc::RLIM_INFINITY {
+            continue;
+        }
+        let used = memory_use().map_or(0, |used| used[at]);
+        let needed = needed.saturating_add(used);
         if allowed < needed {
             return Err(StartError::Limit {
                 flag,
@@ -34,6 +41,16 @@ pub fn allow(session: &Session) -> Result<(), StartError> {
         }
     }
     Ok(())
+}
+
+/// Bytes of address space that the heap and the pages that leave it take.
+pub fn needed(session: &Session) -> u64 {
+    let device = session.device.capacity().0;
+    match (&session.place, &session.store) {
+        (OnDevice::Heap, Store::Memory) => 2 * device + TABLES,
+        (OnDevice::Heap, Store::File(_)) => device + TABLES,
+        _ => 0,
+    }
 }
 
 /// The heap, whose faults come to a descriptor.

@@ -140,6 +140,11 @@ impl Space {
         self.closed.count()
     }
 
+    /// Free pages that were [shut](Space::shut).
+    pub fn shut_pages(&self) -> usize {
+        self.shut.count()
+    }
+
     fn find(&self, from: usize, to: usize, count: usize) -> Option<usize> {
         let mut from = from;
         loop {

@@ -15,6 +15,7 @@ mod graph;
 mod hints;
 mod interrupted;
 mod kept;
+mod limits;
 mod lossless;
 mod memory;
 mod metrics;
