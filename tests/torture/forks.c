@@ -120,11 +120,11 @@ static void step_raw_clone3(void) {
 
 /* A child that has become another user, and its own, which can open nothing that a device needs. */
 static void step_as_nobody(void) {
-    // Not `remap`: docs/limits.md.
     static const char nobodys[] =
-        "unmap,read,protect,fault,fixed,refused,advise,dontneed,free-pages,populate,over-hole,"
-        "wipe-on-fork,dont-fork,calloc,aligned,realloc,free,odd-sizes,brk,workers-start,churn,"
-        "detach,tick,tick-mapping,alternate-stack,context,pipe,socket,fork";
+        "unmap,read,protect,fault,fixed,remap,remap-fixed,remap-hole,remap-dontunmap,refused,"
+        "advise,dontneed,free-pages,populate,over-hole,wipe-on-fork,dont-fork,calloc,aligned,"
+        "realloc,free,odd-sizes,brk,workers-start,churn,detach,tick,tick-mapping,"
+        "alternate-stack,context,pipe,socket,fork";
     const gid_t nobody = 65534;
     if (geteuid() != 0 || is_deep())
         return;

@@ -155,12 +155,17 @@ pub unsafe extern "C" fn mremap(
     // SAFETY: the program's own request.
     let call = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
     let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
-    let pass = || match new > old && !allow(new - old, true) {
-        true => Err(libc::ENOMEM),
-        false => shared::moved(addr as usize, old, new, to, call),
-    };
     let Some(engine) = engine() else {
-        return pointer(pass());
+        return pointer(call());
+    };
+    let pass = || {
+        if new > old && !allow(new - old, true) {
+            return Err(libc::ENOMEM);
+        }
+        match shared::moved(addr as usize, old, new, to, call) {
+            Err(libc::EFAULT) => moved::outside(engine, addr as usize, old, new, flags, to),
+            moved => moved,
+        }
     };
     if is_beyond(addr as usize, old) || is_beyond(0, new) {
         return pointer(match flags & libc::MREMAP_FIXED {
@@ -323,18 +328,22 @@ fn empty_into(engine: &Engine, old: Part, to: usize) -> Result<(), i32> {
     let place = Place::new();
     let page = Piece::new(&place, PAGE).ok_or(libc::ENOMEM)?;
     for at in (0..old.len).step_by(PAGE) {
-        let (from, to) = (old.addr + at, (to + at) as *mut u8);
+        let (from, to) = (old.addr + at, to + at);
         // SAFETY: the piece has a page of room.
         let is_withdrawn = unsafe { engine.withdraw(from, page.at) };
-        let from = match is_withdrawn {
+        // A page of the kernel's, or one that it does not let go.
+        if !is_withdrawn && moved::page(engine, from, to).is_ok() {
+            continue;
+        }
+        let contents = match is_withdrawn {
             true => page.at.cast_const(),
             false => from as *const u8,
         };
         // SAFETY: the program's page, or our copy; the new place is unused.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, PAGE) };
-        // A page of the kernel's, or one that it does not let go: a store in between is lost.
+        unsafe { core::ptr::copy_nonoverlapping(contents, to as *mut u8, PAGE) };
+        // The process has too many mappings: a store in between is lost.
         if !is_withdrawn {
-            engine.discard(old.addr + at, PAGE);
+            engine.discard(from, PAGE);
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! are there, and evicted by dropping them in all mappings.
 
 use crate::error::StartError;
+use crate::maps::{range, read_maps};
 use crate::private::{Left, zero_page};
 use core::ops::Range;
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, sys};
@@ -32,35 +33,6 @@ fn has_hole(start: usize, len: usize) -> bool {
     // SAFETY: looks at mappings only: memory shared by a file has nothing to be written anywhere.
     let asked = unsafe { sys!(libc::SYS_msync, start, len, libc::MS_ASYNC) };
     asked == Err(libc::ENOMEM)
-}
-
-/// The text of `/proc/self/maps`, by raw calls: those of the C library may be hooked, and the hooks
-/// want the lock that is held here.
-pub fn read_maps() -> Result<Vec<u8>, i32> {
-    let path = c"/proc/self/maps";
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: a live path.
-    let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
-    let (mut text, mut part) = (Vec::new(), [0u8; 4096]);
-    let result = loop {
-        // SAFETY: an open descriptor and a live buffer.
-        match unsafe { sys!(libc::SYS_read, fd, part.as_mut_ptr(), part.len()) } {
-            Ok(0) => break Ok(text),
-            Ok(len) => text.extend_from_slice(&part[..len]),
-            Err(errno) => break Err(errno),
-        }
-    };
-    // SAFETY: opened above, and nobody else's.
-    let _ = unsafe { sys!(libc::SYS_close, fd) };
-    result
-}
-
-/// The addresses of a line of `/proc/self/maps`.
-fn range(line: &[u8]) -> Option<(usize, usize)> {
-    let (from, rest) = core::str::from_utf8(line).ok()?.split_once('-')?;
-    let (to, _) = rest.split_once(' ')?;
-    let number = |digits| usize::from_str_radix(digits, 16).ok();
-    Some((number(from)?, number(to)?))
 }
 
 /// Maps a page of shared memory, which is in the kernel's object or becomes a page of zeros there.
@@ -123,7 +95,7 @@ impl SharedBacking {
             let window = self.windows.swap_remove(at);
             let end = window.start + window.len;
             let mut kept: Option<(usize, usize)> = None;
-            for (from, to) in maps.split(|byte| *byte == b'\n').filter_map(range) {
+            for (from, to, _) in maps.split(|byte| *byte == b'\n').filter_map(range) {
                 let (from, to) = (from.max(window.start), to.min(end));
                 kept = match kept {
                     _ if from >= to => continue,

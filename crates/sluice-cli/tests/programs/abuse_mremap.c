@@ -2,9 +2,12 @@
 #include "abuse.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #define PAGES 2048u
 #define BYTES (PAGES * PAGE)
@@ -147,6 +150,38 @@ static void dontunmap_while_others_store(void) {
     CHECK(munmap(words, BYTES) == 0);
 }
 
+/* Pages that the kernel has pinned, as registered buffers are, move with what is stored to them. */
+static void pinned(void) {
+    size_t bytes = COUNTED * PAGE;
+    struct io_uring_params params = {0};
+    int ring = (int)syscall(SYS_io_uring_setup, 2, &params);
+    CHECK(ring >= 0);
+    for (int move = 0; move < MOVES; move++) {
+        counters = space(bytes, PROT_READ | PROT_WRITE);
+        for (size_t page = 0; page < COUNTED; page++)
+            atomic_store(&counters[page * PER_PAGE], 0);
+        struct iovec all = {counters, bytes};
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &all, 1) == 0);
+        pthread_t thread;
+        atomic_store(&is_over, 0);
+        CHECK(pthread_create(&thread, NULL, count_on, NULL) == 0);
+        usleep(2000);
+        int how = MREMAP_MAYMOVE | MREMAP_DONTUNMAP;
+        atomic_ulong *moved = mremap(counters, bytes, bytes, how, NULL);
+        CHECK(moved != MAP_FAILED);
+        usleep(2000);
+        atomic_store(&is_over, 1);
+        CHECK(pthread_join(thread, NULL) == 0);
+        for (size_t page = 0; page < COUNTED; page++) {
+            unsigned long found = atomic_load(&counters[page * PER_PAGE]);
+            found += atomic_load(&moved[page * PER_PAGE]);
+            CHECK(found == atomic_exchange(&done[page], 0));
+        }
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0);
+        CHECK(munmap(moved, bytes) == 0 && munmap(counters, bytes) == 0);
+    }
+}
+
 /* What the kernel refuses is refused in the same way. */
 static void refusals(void) {
     char *words = (char *)written();
@@ -175,6 +210,10 @@ int main(int count, char **arguments) {
         dontunmap();
     } else if (strcmp(arguments[1], "counted") == 0) {
         dontunmap_while_others_store();
+    } else if (strcmp(arguments[1], "pinned") == 0) {
+        uint64_t *words = written();
+        pinned();
+        CHECK(wrong(words, PAGES) == 0);
     } else if (strcmp(arguments[1], "refusals") == 0) {
         refusals();
     } else {

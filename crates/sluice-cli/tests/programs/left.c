@@ -17,8 +17,9 @@
 #define WORDS (PAGE / 8)
 
 static uint64_t *chunks[CHUNKS];
-/* A large piece with a hole, one that is closed, one of each file, and shared memory. */
-static uint64_t *large, *closed, *written, *sealed, *shared;
+/* A large piece with a hole, one of which parts were protected, one that is closed, one of each
+ * file, and shared memory. */
+static uint64_t *large, *parts, *closed, *written, *sealed, *shared;
 /* What no child is to have. */
 static char *kept;
 
@@ -44,6 +45,12 @@ static void make(const char *path) {
     large = map(LARGE, BOTH, PLAIN, -1);
     fill(large, LARGE * WORDS, 1);
     CHECK(munmap(page_of(large, 500), 10 * PAGE) == 0);
+    parts = map(LARGE, BOTH, PLAIN, -1);
+    fill(parts, LARGE * WORDS, 11);
+    for (size_t page = 100; page < LARGE; page += 100) {
+        CHECK(mprotect(page_of(parts, page), 30 * PAGE, PROT_READ) == 0);
+        CHECK(mprotect(page_of(parts, page), 30 * PAGE, BOTH) == 0);
+    }
     closed = map(LARGE, PROT_NONE, PLAIN | MAP_NORESERVE, -1);
     CHECK(mprotect(closed, 300 * PAGE, BOTH) == 0);
     fill(closed, 300 * WORDS, 2);
@@ -119,6 +126,35 @@ static void descriptors_are_as_noted(void) {
     }
 }
 
+/* Memory of which parts had another protection for a while moves, and grows, as a whole. */
+static void remap_parts(void) {
+    CHECK(wrong_words(parts, LARGE * WORDS, 11) == 0);
+    uint64_t *at = mremap(parts, LARGE * PAGE, 2 * LARGE * PAGE, MREMAP_MAYMOVE);
+    CHECK(at != MAP_FAILED && wrong_words(at, LARGE * WORDS, 11) == 0);
+    for (size_t i = LARGE * WORDS; i < 2 * LARGE * WORDS; i++)
+        CHECK(at[i] == 0);
+    fill(at, 2 * LARGE * WORDS, 12);
+    CHECK(munmap(page_of(at, LARGE), LARGE * PAGE) == 0);
+    CHECK(mremap(at, LARGE * PAGE, LARGE * PAGE + 9 * PAGE, 0) == at);
+    CHECK(wrong_words(at, LARGE * WORDS, 12) == 0 && at[(LARGE + 8) * WORDS] == 0);
+    int keep = MREMAP_MAYMOVE | MREMAP_DONTUNMAP;
+    uint64_t *kept = mremap(at, LARGE * PAGE, LARGE * PAGE, keep);
+    CHECK(kept != MAP_FAILED && wrong_words(kept, LARGE * WORDS, 12) == 0);
+    CHECK(at[0] == 0 && at[(LARGE - 1) * WORDS] == 0);
+    uint64_t *place = map(LARGE + 2, BOTH, PLAIN, -1);
+    fill(place, (LARGE + 2) * WORDS, 13);
+    int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+    void *middle = page_of(place, 1);
+    CHECK(mremap(kept, LARGE * PAGE, LARGE * PAGE, fixed, middle) == middle);
+    CHECK(wrong_words(middle, LARGE * WORDS, 12) == 0 && place[0] == mix((uint64_t)13 << 40));
+    CHECK(place[(LARGE + 1) * WORDS] == mix((uint64_t)13 << 40 | (LARGE + 1) * WORDS));
+    /* What is not one mapping to the program either is refused. */
+    CHECK(mprotect(page_of(place, 30), 10 * PAGE, PROT_READ) == 0);
+    CHECK(mremap(place, LARGE * PAGE, 2 * LARGE * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK(errno == EFAULT && mprotect(page_of(place, 30), 10 * PAGE, BOTH) == 0);
+    CHECK(munmap(place, (LARGE + 2) * PAGE) == 0);
+}
+
 /* Nothing of the memory is the device's any more, and everything can be done with it. */
 static void use(void) {
     for (size_t i = 0; i < CHUNKS; i += 3) {
@@ -133,6 +169,7 @@ static void use(void) {
     for (size_t i = 400 * WORDS; i < 900 * WORDS; i++)
         CHECK(moved[i] == 0);
     CHECK(munmap(moved, 900 * PAGE) == 0);
+    remap_parts();
     uint64_t *hole = page_of(large, 500);
     int fixed = PLAIN | MAP_FIXED_NOREPLACE;
     CHECK(mmap(hole, 10 * PAGE, BOTH, fixed, -1, 0) == hole && hole[7] == 0);

@@ -116,7 +116,7 @@ fn start_anew(state: &mut State, dir: &Path) -> usize {
 
 /// Which object of shared memory is mapped at an address, as `/proc/self/maps` says.
 fn object_at(start: usize, len: usize) -> Result<Window, i32> {
-    let maps = crate::shared::read_maps()?;
+    let maps = crate::maps::read_maps()?;
     let lines = maps.split(|byte| *byte == b'\n');
     let mut found = lines.filter_map(|line| object_of(line).filter(|(w, _)| w.start == start));
     let (window, is_shared) = found.next().ok_or(libc::EINVAL)?;
