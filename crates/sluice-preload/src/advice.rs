@@ -8,15 +8,17 @@ use crate::buffers::signal_engine;
 use crate::device::engine;
 use crate::heap::next_run;
 use crate::parts::{Part, of_arena, whole};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use libc::{c_int, c_void, size_t};
 use sluice_abi::Counter;
 use sluice_model::Pattern;
 use sluice_region::{PAGE, raw_madvise};
-use sluice_runtime::{Engine, Hint, OnDevice};
+use sluice_runtime::{Engine, Hint, OnDevice, may_access};
 
 /// Advice newer than the binding to the C library.
 const MADV_DONTNEED_LOCKED: c_int = 24;
+const MADV_COLLAPSE: c_int = 25;
 const MADV_GUARD_INSTALL: c_int = 102;
 const MADV_GUARD_REMOVE: c_int = 103;
 
@@ -116,8 +118,10 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
         }
         // The kernel may drop the contents any time from now on, and so does the device: now.
         libc::MADV_FREE => return drop_run(engine, addr, len, advice, Counter::HintsFree),
-        // Pages stay small, as they may.
-        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => engine.count(Counter::HintsIgnored, 1),
+        // Pages stay small, as they may. The kernel would refuse to collapse them here.
+        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | MADV_COLLAPSE => {
+            engine.count(Counter::HintsIgnored, 1)
+        }
         libc::MADV_DONTFORK => return engine.withhold(addr, len),
         libc::MADV_DOFORK => engine.withhold_no_more(addr, len),
         // A child finds zeros there. That is the kernel's doing, for memory off the device.
@@ -179,6 +183,18 @@ fn populate(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(
             false => Err(libc::EINVAL),
         }
     })
+}
+
+/// The same of a window of the device file. `None` where the program may not access it so, which
+/// the kernel says.
+fn populate_window(range: Range<usize>, to_write: bool) -> Option<Result<(), i32>> {
+    if !may_access(range.clone(), to_write) {
+        return None;
+    }
+    for page in range.step_by(PAGE) {
+        touch(page, to_write);
+    }
+    Some(Ok(()))
 }
 
 /// Loads from a page, or stores what it has.
@@ -265,6 +281,10 @@ fn advise_window(
     advice: c_int,
 ) -> Option<Result<(), i32>> {
     let range = whole(addr, len)?;
+    let is_populated = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
+    if is_populated && signal_engine().is_some() && engine.is_one_piece(addr, range.len()) {
+        return populate_window(range, advice == libc::MADV_POPULATE_WRITE);
+    }
     let hint = hint_of(advice);
     if hint.is_none() && !may_not_be_locked(advice) || !engine.is_one_piece(addr, range.len()) {
         return None;

@@ -5,6 +5,7 @@
 
 mod advice;
 mod affinity;
+mod aio;
 mod altstack;
 mod answers;
 mod bounce;

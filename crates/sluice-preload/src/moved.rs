@@ -129,8 +129,8 @@ pub fn outside(
     Ok(at)
 }
 
-/// Moves all mappings of a range, each as far as the kernel takes it for one. `done` becomes how far
-/// that came.
+/// Moves all mappings of a range, each as far as the kernel takes it for one. `done` becomes how
+/// far that came.
 fn shift(from: usize, to: usize, len: usize, more: c_int, done: &mut usize) -> Result<(), i32> {
     let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | more;
     let mut step = len;

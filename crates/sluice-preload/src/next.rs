@@ -56,6 +56,11 @@ impl Next {
 
     /// Whether the C library itself has the function, and no other library before it.
     pub fn is_libc(&self) -> bool {
+        self.is_of(b"libc.so") || self.is_of(b"libc-")
+    }
+
+    /// Whether a file whose name begins so has the function. Of one that nobody knows, any.
+    pub fn is_of(&self, file: &[u8]) -> bool {
         // SAFETY: plain data, for which zeros are valid.
         let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
         // SAFETY: the output is live.
@@ -66,7 +71,7 @@ impl Next {
         // SAFETY: the loader's terminated string.
         let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
         let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-        name.starts_with(b"libc.so") || name.starts_with(b"libc-")
+        name.starts_with(file)
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls that a program makes by their numbers, for signal mode: what moves its bytes goes
 //! by the hooks of these names. `libuv` receives and sends datagrams that way, for BIND and others.
 
+use crate::aio::{get_events, setup, submit};
 use crate::buffers::signal_engine;
 use crate::calls::{connect, epoll_ctl, epoll_wait, getdents64, getrandom, openat, readlinkat};
 use crate::io::{pread, pwrite};
@@ -122,4 +123,7 @@ calls! {
     SYS_epoll_wait epoll_wait(0, 1, 2, 3);
     SYS_epoll_ctl epoll_ctl(0, 1, 2, 3);
     SYS_poll poll(0, 1, 2);
+    SYS_io_setup setup(0, 1);
+    SYS_io_submit submit(0, 1, 2);
+    SYS_io_getevents get_events(0, 1, 2, 3, 4);
 }

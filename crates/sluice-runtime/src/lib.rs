@@ -95,7 +95,7 @@ pub use heap::{allow as allow_heap, needed as heap_needs};
 pub use kinds::{KindError, Kinds};
 pub use limits::with_own_files;
 pub use lock::{Guard, Lock};
-pub use maps::is_alike;
+pub use maps::{is_alike, may_access};
 pub use memory_use::memory_use;
 pub use profile::Calls;
 pub use root::keep as keep_root;

@@ -58,6 +58,28 @@ fn is_alike_in(text: &[u8], wanted: Range<usize>) -> bool {
     at >= wanted.end
 }
 
+/// Whether the program may read, or write, all of a range. If the kernel cannot be asked it may
+/// not.
+pub fn may_access(wanted: Range<usize>, to_write: bool) -> bool {
+    if filter::is_set() && !has_service() {
+        return false;
+    }
+    in_service(|| read_maps().is_ok_and(|text| may_access_in(&text, wanted, to_write)))
+}
+
+fn may_access_in(text: &[u8], wanted: Range<usize>, to_write: bool) -> bool {
+    let lines = text.split(|byte| *byte == b'\n').filter_map(range);
+    let mut at = wanted.start;
+    for (from, to, rest) in lines.filter(|(from, to, _)| *from < wanted.end && *to > wanted.start) {
+        let letter = rest.as_bytes()[usize::from(to_write)];
+        if from > at || letter == b'-' {
+            return false;
+        }
+        at = to;
+    }
+    at >= wanted.end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +92,8 @@ mod tests {
         let alike = |from: usize, to: usize| is_alike_in(text, from << 12..to << 12);
         assert!(alike(1, 4) && alike(2, 4) && alike(4, 5) && alike(3, 4));
         assert!(!alike(1, 5) && !alike(4, 8) && !alike(5, 7) && !alike(0, 2) && !alike(7, 9));
+        let may = |from: usize, to: usize, write| may_access_in(text, from << 12..to << 12, write);
+        assert!(may(1, 4, true) && may(1, 5, false) && !may(1, 5, true) && !may(4, 8, false));
         assert!(read_maps().is_ok_and(|text| text.ends_with(b"\n")));
     }
 }

@@ -1,8 +1,10 @@
 //! System calls that programs of others make on memory that has left, and what broke once.
 
-use crate::abuse::all_well;
+use crate::abuse::{all_well, fault, small, within_limit};
 use crate::build::helper;
+use crate::sluice::{Sluice, TRAPS};
 use std::path::Path;
+use std::process::Command;
 
 fn calls() -> &'static Path {
     helper!("abuse_calls.c")
@@ -35,4 +37,43 @@ fn the_allocator_may_be_looked_up_by_name() {
 #[test]
 fn threads_may_have_set_one_alternate_stack() {
     all_well(helper!("abuse_stacks.c"), &["shared"]);
+}
+
+/// Requests whose pages had left ended with `EFAULT`, and so did asking for their events.
+#[test]
+fn requests_to_the_kernel_may_have_left() {
+    let parts = [
+        "buffered number",
+        "buffered names",
+        "direct number",
+        "direct names",
+    ];
+    all_well(helper!("abuse_aio.c"), &parts);
+}
+
+/// Memory could not be collapsed, and in signal mode no window be filled.
+#[test]
+fn advice_is_answered_as_without_a_device() {
+    let program = helper!("populate.c").to_str().expect("plain letters");
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
+    file.as_file().set_len(8 << 20).expect("room");
+    let path = file.path().to_str().expect("plain letters");
+    for trap in TRAPS {
+        let native = within_limit(&mut Command::new(program));
+        let out = within_limit(&mut small(trap).prepare([program]));
+        assert_eq!(fault(&out), None, "{trap}: {out:#?}");
+        assert_eq!(out.own_stdout(), native.stdout, "{trap}");
+        let native = within_limit(Command::new(program).arg(path));
+        let sluice = Sluice::run(trap).cache("4MiB");
+        let sluice = sluice.args(["--place", &format!("dax:{path}")]);
+        let out = within_limit(&mut sluice.prepare([program, path]));
+        assert_eq!(fault(&out), None, "{trap}: {out:#?}");
+        assert_eq!(out.own_stdout(), native.stdout, "{trap}");
+    }
+}
+
+/// They were copied, and what another thread stored meanwhile was lost.
+#[test]
+fn pinned_pages_move_with_what_is_stored_to_them() {
+    all_well(helper!("abuse_mremap.c"), &["pinned"]);
 }
