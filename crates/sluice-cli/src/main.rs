@@ -13,6 +13,7 @@ mod emulator;
 mod error;
 mod listing;
 mod live;
+mod memory_file;
 mod program;
 mod progress;
 mod result_args;

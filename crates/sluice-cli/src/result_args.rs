@@ -7,7 +7,7 @@ use sluice_results::Folder;
 use std::path::PathBuf;
 
 /// What every command with a result may be told of it.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ResultArgs {
     /// Print the result as one JSON object on the last line of standard output
     #[arg(long)]

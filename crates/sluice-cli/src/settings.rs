@@ -8,7 +8,7 @@ use sluice_params::RawConfig;
 use sluice_runtime::LiveSettings;
 
 /// A device, and settings of it that differ.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct DeviceArgs {
     /// Preset, or path to a device file ending in .toml
     #[arg(long, value_name = "DEVICE", default_value = sluice_config::DEFAULT)]

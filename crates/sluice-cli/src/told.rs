@@ -46,9 +46,10 @@ pub fn read(folder: &Path) -> std::io::Result<KeptCommand> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Whether a variable is one by which a run may differ. That of a session names what is gone.
+/// Whether a variable is one by which a run may differ. Those of sessions name what is gone.
 pub fn is_told(name: &str) -> bool {
-    name != sluice_abi::SESSION_VAR && VARIABLES.iter().any(|start| name.starts_with(start))
+    !name.starts_with(sluice_abi::SESSION_VAR)
+        && VARIABLES.iter().any(|start| name.starts_with(start))
 }
 
 /// What of this host may change the figures.

@@ -29,6 +29,16 @@ pub enum Error {
     /// The process has no ring.
     #[error("process {0} has no control ring; start it with `sluice run --control on`")]
     NoRing(u32),
+    /// No device of the process has the name.
+    #[error("process {pid} has no device `{name}`; expected one of: {names}")]
+    NoName {
+        /// The process.
+        pid: u32,
+        /// The name.
+        name: String,
+        /// Those of its devices.
+        names: String,
+    },
     /// The device keeps nothing.
     #[error(
         "the device of process {0} is not persistent; start it with `sluice run --place dax:PATH \

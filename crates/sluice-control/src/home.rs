@@ -18,6 +18,13 @@ const SHARED_HOME: &str = "sluice-user-";
 pub const SHARED_MEMORY: &str = "/dev/shm";
 /// Where each user has a folder in memory, on most systems.
 const USERS: &str = "/run/user";
+/// The file of a session with the name of its device, where a program has several. The first one's
+/// has none.
+pub const NAME_FILE: &str = "name";
+/// The name of the first device, where there are several.
+pub const FIRST: &str = "first";
+/// A name is shorter.
+pub const NAME_MAX: usize = 32;
 /// An owner file is shorter.
 const OWNER_MAX: u64 = 128;
 
@@ -39,6 +46,8 @@ pub struct Session {
     pub user: u32,
     /// The command that made it, if that still runs.
     pub command: Option<u32>,
+    /// The name of its device, if that is one beside the first.
+    pub name: Option<String>,
 }
 
 /// The name of a user's home in a folder of everybody.
@@ -141,6 +150,7 @@ impl Home {
             .filter(own)
             .map(|path| Session {
                 command: running_owner(&path, user),
+                name: read_small(&path.join(NAME_FILE), user, NAME_MAX as u64),
                 path,
                 user,
             })
@@ -169,11 +179,21 @@ pub fn sessions() -> Vec<Session> {
     homes.iter().flat_map(Home::sessions).collect()
 }
 
-/// The session that a running `sluice` command made.
+/// The session that a running `sluice` command made: of several devices, the first one's.
 pub fn session_of_command(pid: u32) -> Option<Session> {
-    sessions()
-        .into_iter()
-        .find(|session| session.command == Some(pid))
+    let mut all = sessions_of_command(pid);
+    all.find(|session| session.name.is_none())
+}
+
+/// The sessions that a running `sluice` command made, one for each device.
+pub fn sessions_of_command(pid: u32) -> impl Iterator<Item = Session> {
+    let is_its = move |session: &Session| session.command == Some(pid);
+    sessions().into_iter().filter(is_its)
+}
+
+/// The command that made a session, if it still runs.
+pub fn command_of(session: &Path, user: u32) -> Option<u32> {
+    running_owner(session, user)
 }
 
 /// What an owner file says of a process: its id, when it was started, and in which PID namespace
@@ -209,6 +229,29 @@ pub fn session_of_process(pid: u32) -> std::io::Result<Option<PathBuf>> {
     Ok(value_of(&environ, SESSION_VAR))
 }
 
+/// Whether a running process was started with a session: its own, or that of another device that it
+/// has besides.
+pub fn is_in_session(pid: u32, dir: &Path) -> bool {
+    let environ = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
+    environ.is_ok_and(|environ| names_session(&environ, dir))
+}
+
+/// Whether a variable of an environment names a session: `SLUICE_SESSION`, or that with the number
+/// of a copy of the preload library.
+fn names_session(environ: &[u8], dir: &Path) -> bool {
+    environ.split(|byte| *byte == 0).any(|entry| {
+        let rest = entry.strip_prefix(SESSION_VAR.as_bytes());
+        let Some((number, value)) = rest.and_then(|rest| {
+            let at = rest.iter().position(|byte| *byte == b'=')?;
+            Some((&rest[..at], &rest[at + 1..]))
+        }) else {
+            return false;
+        };
+        let digits = number.strip_prefix(b"_").unwrap_or(number);
+        digits.iter().all(u8::is_ascii_digit) && value == dir.as_os_str().as_bytes()
+    })
+}
+
 /// The value of a variable in a process's environment, as the kernel shows it.
 fn value_of(environ: &[u8], name: &str) -> Option<PathBuf> {
     let mut entries = environ.split(|byte| *byte == 0);
@@ -229,6 +272,15 @@ mod tests {
         assert_eq!(found, Some(PathBuf::from("/dev/shm/s=1")));
         assert_eq!(value_of(b"SLUICE_SESSIONS=/x\0", "SLUICE_SESSION"), None);
         assert_eq!(value_of(b"", "SLUICE_SESSION"), None);
+    }
+
+    /// The keeper of a second device's session took its process for one that had ended.
+    #[test]
+    fn a_process_is_in_the_session_of_each_of_its_devices() {
+        let environ = b"SLUICE_SESSION=/dev/shm/a\0SLUICE_SESSION_7=/dev/shm/b\0SLUICE_SESSIONS=/c";
+        for (dir, is_in) in [("/dev/shm/a", true), ("/dev/shm/b", true), ("/c", false)] {
+            assert_eq!(names_session(environ, Path::new(dir)), is_in, "{dir}");
+        }
     }
 
     /// A folder that another user had made in `/dev/shm` fed false statistics to root's commands.

@@ -1,7 +1,9 @@
 //! Where the ring and the view of a device are.
 
 use crate::error::Error;
-use crate::home::{Session, session_of_command, session_of_process};
+use crate::home::{
+    FIRST, Session, command_of, session_of_command, session_of_process, sessions_of_command,
+};
 use sluice_region::{open_folder, own_user, user_of};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -68,6 +70,37 @@ impl DeviceFiles {
                 DeviceFiles::in_session(&dir, pid, user)
             }
             None => DeviceFiles::of_command(pid),
+        }
+    }
+
+    /// One of several devices, by its name.
+    ///
+    /// # Errors
+    /// Why there is none that can be looked at.
+    pub fn named(pid: u32, name: &str) -> Result<DeviceFiles, Error> {
+        // Says why, if there is no device at all.
+        let first = DeviceFiles::with_view(pid)?;
+        if name == FIRST {
+            return Ok(first);
+        }
+        let dir = first.view.parent().unwrap_or(Path::new("/"));
+        let command = first.owner.and_then(|user| command_of(dir, user));
+        let all = command.map(|command| sessions_of_command(command).collect::<Vec<_>>());
+        let mut others = all.unwrap_or_default();
+        others.retain(|session| session.name.is_some());
+        let found = others.iter().find(|of| of.name.as_deref() == Some(name));
+        match found {
+            Some(Session { path, user, .. }) => DeviceFiles::in_session(path, first.pid, *user),
+            None => {
+                let mut names: Vec<String> = others.into_iter().filter_map(|of| of.name).collect();
+                names.sort_unstable();
+                names.insert(0, FIRST.to_owned());
+                Err(Error::NoName {
+                    pid,
+                    name: name.to_owned(),
+                    names: names.join(", "),
+                })
+            }
         }
     }
 

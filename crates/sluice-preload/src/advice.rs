@@ -4,6 +4,7 @@
 //! a range has besides is the kernel's.
 
 use crate::answers::status;
+use crate::behind;
 use crate::buffers::signal_engine;
 use crate::device::engine;
 use crate::heap::next_run;
@@ -27,7 +28,7 @@ const MADV_GUARD_REMOVE: c_int = 103;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
     // SAFETY: the program's own request.
-    let pass = || unsafe { raw_madvise(addr as usize, len, advice) };
+    let pass = || unsafe { behind::madvise(addr as usize, len, advice) };
     status(match engine() {
         Some(engine) => advise(engine, addr as usize, len, advice).unwrap_or_else(pass),
         None => pass(),
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn posix_madvise(addr: *mut c_void, len: size_t, advice: c
         return 0;
     }
     // SAFETY: the program's own request.
-    let pass = || unsafe { raw_madvise(addr as usize, len, advice) };
+    let pass = || unsafe { behind::madvise(addr as usize, len, advice) };
     let answer = match engine() {
         Some(engine) => advise(engine, addr as usize, len, advice).unwrap_or_else(pass),
         None => pass(),

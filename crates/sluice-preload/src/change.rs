@@ -14,9 +14,9 @@ use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
 use crate::piece::{Piece, Place};
 use crate::wanted::READ_WRITE;
-use crate::{moved, profile, shared, wishes};
+use crate::{behind, moved, profile, shared, wishes};
 use libc::{c_int, c_void, size_t};
-use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
+use sluice_region::{PAGE, raw_mprotect};
 use sluice_runtime::{Engine, FileKind, OnDevice};
 
 /// # Safety
@@ -25,7 +25,7 @@ use sluice_runtime::{Engine, FileKind, OnDevice};
 pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
     let Some(engine) = engine() else {
         // SAFETY: the program's own request.
-        return status(unsafe { raw_munmap(addr as usize, len) });
+        return status(unsafe { behind::munmap(addr as usize, len) });
     };
     shared::cut(addr as usize, len);
     // Beyond the arena's ends nothing is the program's.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
         return status(Err(errno));
     }
     // SAFETY: the program's own request.
-    status(unsafe { raw_munmap(addr as usize, len) })
+    status(unsafe { behind::munmap(addr as usize, len) })
 }
 
 /// What lies in the arena of a range, if some of it does: all, or the kernel's answer to memory
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn mremap(
     fixed: *mut c_void,
 ) -> *mut c_void {
     // SAFETY: the program's own request.
-    let call = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
+    let call = || unsafe { behind::mremap(addr, old, new, flags, fixed) };
     let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
     let Some(engine) = engine() else {
         return pointer(call());

@@ -2,7 +2,8 @@
 
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
-use crate::{altstack, fork, internal, limits, malloc, mask, old_signals, profile, system};
+use crate::{altstack, behind, fork, internal, limits, malloc, mask, old_signals, profile, system};
+use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
     heap_needs, memory_use, with_own_files,
@@ -19,7 +20,7 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 static DESTRUCTOR: extern "C" fn() = destruct;
 
 extern "C" fn construct() {
-    let heap = match std::env::var_os(sluice_abi::SESSION_VAR) {
+    let heap = match std::env::var_os(session_variable(&own_path())) {
         None => Heap::Next,
         Some(dir) => {
             sluice_runtime::fatal::on_panic();
@@ -98,6 +99,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     }
     allow_heap(&session)?;
     let before = memory_use();
+    if matches!(session.place, OnDevice::Dax(_)) {
+        behind::find();
+    }
     let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
     let profiled = session.profile;

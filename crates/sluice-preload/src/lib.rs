@@ -8,6 +8,7 @@ mod affinity;
 mod aio;
 mod altstack;
 mod answers;
+mod behind;
 mod bounce;
 mod buffers;
 mod calls;

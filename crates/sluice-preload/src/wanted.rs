@@ -1,9 +1,8 @@
 //! Requests for mappings, and which kinds of them there are.
 
 use crate::heap::allow;
-use crate::shared;
+use crate::{behind, shared};
 use libc::{c_int, off_t};
-use sluice_region::raw_mmap;
 use sluice_runtime::{Engine, Trap};
 
 /// Protection of memory on the device.
@@ -73,7 +72,7 @@ impl Wanted {
         }
         // SAFETY: what the program asked for.
         let addr = unsafe {
-            raw_mmap(
+            behind::mmap(
                 self.addr,
                 self.len,
                 self.prot,

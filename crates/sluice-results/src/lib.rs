@@ -31,6 +31,7 @@ mod replay;
 mod run;
 mod schemas;
 mod session;
+mod several;
 mod sim;
 mod size;
 mod system;
@@ -81,6 +82,7 @@ pub use replay::{PolicyMisses, Replay};
 pub use run::Run;
 pub use schemas::{CounterValues, ResultKind, schemas};
 pub use session::{Processes, read_last, read_processes, read_run, read_session};
+pub use several::OneOfSeveral;
 pub use sim::{SimKind, SimResult};
 pub use size::{
     CurvePoint, PolicyPoint, SizeAnswer, SizeKnee, SizeMethod, SizePoint, SizeProfile, SizeResult,

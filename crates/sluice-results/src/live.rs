@@ -3,7 +3,7 @@
 use crate::counts::{counts, of_process};
 use crate::{
     Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, MissProfile,
-    NotApplied, OtherProcesses, ProcessResult, Region, Schema, Settings,
+    NotApplied, OneOfSeveral, OtherProcesses, ProcessResult, Region, Schema, Settings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,10 @@ pub struct LiveRun {
     /// The figures of the guest's command alone, without the boot. Only with `sluice vm --demo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadFigures>,
+    /// All devices of a guest that has several (`--another`). The figures above are the first
+    /// one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<OneOfSeveral>,
 }
 
 /// What a live device did.

@@ -128,6 +128,7 @@ impl Run<'_> {
             vm: None,
             guest: None,
             workload: None,
+            devices: Vec::new(),
         }
     }
 

@@ -28,6 +28,9 @@ pub struct TopRow {
     pub pid: u64,
     /// Its command line.
     pub command: String,
+    /// The name of its device, if that is one beside its first (`sluice vm --another`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// Traps in a second.
     pub traps_per_s: f64,
     /// Misses in a second.

@@ -14,6 +14,7 @@ mod calm;
 mod clock;
 pub mod contents;
 mod control;
+pub mod copies;
 mod costs;
 mod crowd;
 mod descriptors;

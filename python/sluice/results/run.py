@@ -109,6 +109,9 @@ class LiveRun:
     `sluice ctl reset`."""
     device: str
     """The device's preset or file, as named on the command line."""
+    devices: list[OneOfSeveral] | None = None
+    """All devices of a guest that has several (`--another`). The figures above are the first
+    one's."""
     exit: dict[str, int]
     """How the program ended: `{"code": N}`, or `{"signal": N}`."""
     flash: Flash
@@ -245,6 +248,46 @@ class MissLatency:
     the page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`."""
     modelled: SummaryOfUint64
     """What the model asked for, ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOfSeveral:
+    """One of several devices of a guest. The output folder has a folder for each beside the
+    first, with a whole result."""
+    cache: Cache
+    """What the device's cache did."""
+    commands: Commands
+    """What commands of the control ring did."""
+    config: dict[str, str]
+    """Every parameter of the device as resolved, by key, as text."""
+    counted: Counted
+    """The part of the run that these figures are of."""
+    device: str
+    """The device's preset or file, as named on the command line."""
+    flash: Flash
+    """What the flash did."""
+    hit_times: HitTimes
+    """What a hit takes, on the device and on this host."""
+    late: Late
+    """Misses that the runtime could not serve in time."""
+    latency_ns: MissLatency
+    """Latencies of misses, ns."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of a trap, by cause, on average, ns."""
+    live_config: dict[str, str]
+    """What is set of the run beside the device, by key."""
+    name: str
+    """`first`, or the name in `--another NAME=DEVICE`."""
+    node: int
+    """The guest's NUMA node that is the device."""
+    not_applied: list[NotApplied]
+    """Parameters that hits do not take, because they run at this host's speed."""
+    trap_kinds: TrapKinds
+    """Traps by kind."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+    workload: WorkloadFigures | None = None
+    """The figures of the guest's command alone, without the boot. Only with `--demo`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,8 @@ class TopRow:
     """Pages in the cache or on their way there."""
     command: str
     """Its command line."""
+    device: str | None = None
+    """The name of its device, if that is one beside its first (`sluice vm --another`)."""
     evictions_per_s: float
     """Evictions in a second."""
     flash_programs_per_s: float

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::output;
 use clap::Args;
+use sluice_control::home::FIRST;
 use sluice_control::{Connection, DeviceFiles};
 use sluice_ctl::CtlCommand;
 use std::process::ExitCode;
@@ -17,22 +18,40 @@ pub struct CtlArgs {
     /// Process on the device: a program under `sluice run`, or the `sluice` that runs it
     #[arg(value_name = "PID")]
     pub pid: u32,
+    /// Which device of a guest that has several: a name that `sluice vm --another` was given
+    #[arg(long, value_name = "NAME", default_value = FIRST)]
+    pub device: String,
     #[command(subcommand)]
     pub command: CtlCommand,
+}
+
+impl CtlArgs {
+    /// The device, which need not have a ring.
+    fn view(&self) -> Result<DeviceFiles, sluice_control::Error> {
+        DeviceFiles::named(self.pid, &self.device)
+    }
+
+    /// The device, which has a ring.
+    fn ring(&self) -> Result<DeviceFiles, sluice_control::Error> {
+        match self.view()? {
+            files if files.ring.exists() => Ok(files),
+            _ => Err(sluice_control::Error::NoRing(self.pid)),
+        }
+    }
 }
 
 /// Sends one command and tells what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
     if let Some(name) = args.command.mark() {
-        sluice_control::mark(&DeviceFiles::with_view(args.pid)?, name)?;
+        sluice_control::mark(&args.view()?, name)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let CtlCommand::PowerCut(cut) = &args.command {
-        let outcome = sluice_ctl::power_cut(&DeviceFiles::with_view(args.pid)?, cut)?;
+        let outcome = sluice_ctl::power_cut(&args.view()?, cut)?;
         output::text(&outcome.text)?;
         return Ok(outcome.status());
     }
-    let mut connection = Connection::open(DeviceFiles::of_process(args.pid)?)?;
+    let mut connection = Connection::open(args.ring()?)?;
     let outcome = sluice_ctl::run(&mut connection, &args.command)?;
     output::text(&outcome.text)?;
     Ok(outcome.status())

@@ -7,7 +7,7 @@ use sluice_results::SystemResult;
 use sluice_simulation::Part;
 
 /// The part that counts.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct PartArgs {
     /// Simulated, count from the first mark of this name that the program or guest sets
     /// (sluice_mark, `sluice-guest mark`). What comes before fills the caches

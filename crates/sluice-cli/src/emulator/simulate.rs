@@ -14,7 +14,7 @@ use sluice_simulation::Part;
 use std::process::ExitCode;
 
 /// How a program is simulated while it runs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct SimulateArgs {
     /// Simulate the device instead of emulating it: the program or guest runs under QEMU, and
     /// each of its loads and stores on a simulated host with the device, in virtual time

@@ -19,7 +19,7 @@ fn nonzero_time(text: &str) -> Result<Ps, ArgumentError> {
 }
 
 /// What every live run may be told.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LiveArgs {
     #[command(flatten)]
     pub device: DeviceArgs,

@@ -1,7 +1,9 @@
 //! A program with its memory on the device: what it needs at its start, and the result at its end.
 
 pub mod args;
+mod beside;
 pub mod count;
+mod finish;
 pub mod fitness;
 mod kin;
 pub mod metrics;
@@ -15,14 +17,14 @@ mod symbols;
 mod waiting;
 mod warn;
 
-use crate::child::{exit_of, leave};
+use crate::child::exit_of;
 use crate::error::Error;
+use crate::memory_file::MemoryFile;
 use crate::program;
-use crate::result_args::keep;
 use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
-use count::{CountAfter, Counting, now_ns};
+use count::{CountAfter, now_ns};
 use metrics::Metrics;
 use persist::{Persistence, Persistent};
 use rustix::process::{getpid, set_child_subreaper};
@@ -31,14 +33,11 @@ use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
-use sluice_results::{
-    Exit, Folder, Latencies, LiveRun, Others, Process, Processes, Run, Timeline, read_run, to_json,
-    write_config,
-};
+use sluice_results::{Exit, Folder, Others, Process, Processes, read_run};
 use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap, contents};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command};
 use std::time::Instant;
 
 pub use waiting::Look;
@@ -94,6 +93,18 @@ pub struct Ready<'a> {
     shared: Option<SharedMemory>,
     session: SessionDir,
     persistent: Option<Persistent>,
+    /// The program's other devices.
+    beside: Vec<Beside<'a>>,
+}
+
+/// One device beside the first.
+struct Beside<'a> {
+    /// Its name, by which `sluice ctl` finds it.
+    name: String,
+    /// All else of it.
+    ready: Ready<'a>,
+    /// The copy of the library, if there is one.
+    library: Option<MemoryFile>,
 }
 
 /// A program that was started.
@@ -175,6 +186,7 @@ impl<'a> Live<'a> {
             library,
             folder,
             session,
+            beside: Vec::new(),
         })
     }
 
@@ -246,6 +258,11 @@ impl Ready<'_> {
         self.session.path()
     }
 
+    /// The directories of all devices' sessions.
+    pub fn sessions(&self) -> Vec<PathBuf> {
+        self.all().map(|of| of.session.path().to_owned()).collect()
+    }
+
     /// Threads that the runtime has in the program.
     pub fn runtime_threads(&self) -> u64 {
         self.live.session(self.session.path()).threads() as u64
@@ -289,66 +306,6 @@ impl Ready<'_> {
         })
     }
 
-    /// Waits for the program's end and prints what the device did; `add` may add to that.
-    pub fn finish(
-        mut self,
-        running: Running,
-        add: impl FnOnce(&Run<'_>, &mut LiveRun, &mut Exit),
-    ) -> Result<ExitCode, Error> {
-        let mut timeline = Timeline::default();
-        let (dir, pid) = (self.session.path().to_owned(), running.pid());
-        let (started_ns, mut counting) =
-            (running.started_ns, Counting::new(&self.live.count_after));
-        let (is_kept, mut sampled_s) = (self.folder.is_some(), f64::NEG_INFINITY);
-        let mut look = |now| {
-            let is_waiting = counting.look(now, &dir, pid);
-            // A look that is later than it was to be stays one.
-            if is_kept && (!is_waiting || now >= sampled_s + SAMPLE_S) {
-                timeline.sample(now, &dir, pid);
-                sampled_s = now;
-            }
-            is_waiting
-        };
-        let is_watched = is_kept || self.live.count_after.is_some();
-        let look = is_watched.then_some(&mut look as &mut Look<'_>);
-        let Some(ended) = self.await_end(running, look)? else {
-            return Ok(ExitCode::from(2));
-        };
-        let live = &self.live;
-        let mut exit = ended.exit;
-        let run = Run {
-            device: &live.args.device.device,
-            config: &live.config,
-            live_config: &live.settings.to_pairs(),
-            seed: live.args.device.seed,
-            command: &program::words_of(&live.command),
-            trap_mode: live.trap.name(),
-            place: &live.place_name,
-            store: &live.store_name,
-            exit,
-            wall_s: ended.wall_s,
-            pid,
-            processes: &ended.processes,
-            others: &ended.others,
-        };
-        if self.library.is_some() && run.main().is_none() {
-            check_entered(exit)?;
-        }
-        let mut result = run.result();
-        if live.profile > 0 {
-            result.profile = Some(profile::read(self.session.path(), live.profile));
-        }
-        let marks = counting.marks(self.session.path(), &run);
-        let from = counting.from(&marks);
-        let latencies = run.part(&mut result, &from.moments(started_ns, &marks));
-        add(&run, &mut result, &mut exit);
-        self.print(&run, &result, &timeline, &latencies.unwrap_or_default())?;
-        from.check(&marks)?;
-        // Before the end, which may be by a signal.
-        drop(self);
-        Ok(leave(exit))
-    }
-
     /// Waits for the program's end, and calls `look` with the seconds so far now and then until
     /// there, often while it says so. Nothing if the library refused its service, and said why.
     pub fn await_end(
@@ -365,6 +322,7 @@ impl Ready<'_> {
         let exit = exit_of(status);
         let wall_s = running.started.elapsed().as_secs_f64();
         warn::of_keeper(self.session.dismiss_keeper());
+        self.beside.iter_mut().for_each(Beside::dismiss_keeper);
         waiting::await_the_rest(exit);
         if let Some(persistent) = self.persistent.take() {
             persistent.finish()?;
@@ -404,6 +362,10 @@ impl Ready<'_> {
         }
         if let Some(library) = &self.library {
             let mut preload = library.as_os_str().to_owned();
+            for path in self.beside.iter().filter_map(|of| of.add_to(&mut command)) {
+                preload.push(":");
+                preload.push(path);
+            }
             if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
                 preload.push(":");
                 preload.push(others);
@@ -424,48 +386,6 @@ impl Ready<'_> {
             ),
             _ => Error::system(prog.display())(e),
         })
-    }
-
-    fn print(
-        &self,
-        run: &Run<'_>,
-        result: &LiveRun,
-        timeline: &Timeline,
-        latencies: &Latencies,
-    ) -> Result<(), Error> {
-        let args = self.live.args;
-        let kept = keep(self.folder.as_ref(), |folder| {
-            folder.write(
-                "config.toml",
-                write_config(&self.live.config, args.device.seed),
-            )?;
-            folder.write("timeline.csv", timeline.to_csv())?;
-            folder.write("heat.csv", timeline.heat().to_csv())?;
-            folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
-            if args.record_traps > 0 {
-                folder.write("traps.bin", self.record_of(run.pid))?;
-            }
-            folder.write_stats(result)
-        });
-        // A result that has no place on the disk is told all the same.
-        if args.result.json {
-            outln!("{}", to_json(result))?;
-        } else if self.live.is_emulated {
-            summary::print(run, result, self.live.config.cache.capacity());
-        } else {
-            errln!("sluice: no device was emulated; {:.2} s", run.wall_s);
-        }
-        if self.live.is_emulated {
-            warn::of_run(run);
-            warn::of_sampling(result, args.sample_hits);
-            warn::of_late(result);
-            warn::of_late_shared(run);
-            // Where the library refused its service it has said so.
-            if !self.session.is_refused() {
-                warn::of_programs(run.programs_outside());
-            }
-        }
-        kept
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::fs::readlink;
 use sluice_abi::{
     CROWD_FILES, FIRST_IMAGES, KEEPER, LOCK_FILE, MAP_AT, MEANWHILE, VIEW_LINK, profile_pages_at,
 };
-use sluice_control::home::session_of_process;
+use sluice_control::home;
 use sluice_region::{PAGE, is_running, lock_byte, open_regular, own_user, punch, unlock_byte};
 use sluice_results::{
     Identity, LISTED, Rank, fold, has_marks, image_name, image_of, read_rank, remove_image,
@@ -185,7 +185,7 @@ fn is_in_session(pid: u64, dir: &Path) -> bool {
     let Ok(pid) = u32::try_from(pid) else {
         return false;
     };
-    is_running(pid) && session_of_process(pid).is_ok_and(|of| of.as_deref() == Some(dir))
+    is_running(pid) && home::is_in_session(pid, dir)
 }
 
 /// Removes the rings of a process, its residency map, the sites of its pages, and pages of its

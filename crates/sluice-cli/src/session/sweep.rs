@@ -9,7 +9,7 @@ use sluice_abi::{
     OTHERS_NEXT, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK, SHARED_SOCKET,
     VIEW_LINK,
 };
-use sluice_control::home::{Home, is_session_name, session_of_process};
+use sluice_control::home::{Home, NAME_FILE, is_in_session, is_session_name};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
@@ -115,10 +115,7 @@ fn processes(
         let rest = name.to_str()?.strip_prefix("proc-")?;
         rest.split('-').next()?.parse().ok()
     });
-    pids.filter(move |pid| {
-        let session = session_of_process(*pid);
-        is_running(*pid) && session.is_ok_and(|session| session.as_deref() == Some(dir))
-    })
+    pids.filter(move |pid| is_running(*pid) && is_in_session(*pid, dir))
 }
 
 /// Kills what runs in a session whose command is gone, if that kept a persistent device. The next
@@ -136,12 +133,13 @@ pub fn end_persistent(dir: &Path) {
 
 /// Whether a name is that of a session's file.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         CONTENTS_FILE,
         COSTS_FILE,
         DESK_FILE,
         DISK_SOCKET,
         LOCK_FILE,
+        NAME_FILE,
         OTHERS_FILE,
         OTHERS_NEXT,
         OWNER_FILE,

@@ -7,6 +7,7 @@ mod guest_program;
 mod programs;
 mod refused;
 mod ring;
+mod several;
 
 use crate::sluice::{Outcome, Sluice, finish};
 use serde_json::{Value, json};

@@ -7,11 +7,11 @@ mod screen;
 
 use crate::error::{ArgumentError, Error};
 use clap::Args;
-use rates::{RANGE_TITLE, TITLES, cells, range_line, rows};
+use rates::{RANGE_TITLE, TITLES, cells, command, range_line, rows};
 use sluice_control::home::sessions;
 use sluice_region::{is_running, own_user, user_of};
 use sluice_results::{Heat, Process, Top, TopRow, TopSchema, read_heat, read_processes, to_json};
-use sluice_units::{Ps, printable};
+use sluice_units::Ps;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -71,8 +71,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
                 .iter()
                 .zip(TITLES)
                 .map(|(cell, (_, n))| format!("{cell:>n$}"));
-            let command = printable(&row.command);
-            outln!("{} {command}", cells.collect::<Vec<_>>().join(" "))?;
+            outln!("{} {}", cells.collect::<Vec<_>>().join(" "), command(row))?;
         }
         // Of many processes they would be many lines.
         if let [row] = &rows[..] {
@@ -94,6 +93,7 @@ fn print_hottest(row: &TopRow) -> Result<(), Error> {
 
 /// A process, and where its misses were.
 struct Seen {
+    device: Option<String>,
     process: Process,
     heat: Heat,
 }
@@ -140,6 +140,7 @@ fn processes(pid: Option<u32>) -> Vec<Seen> {
             .filter(runs)
             .filter(wanted)
             .map(|process| Seen {
+                device: session.name.clone(),
                 heat: read_heat(&session.path, process.pid, process.image),
                 process: process.clone(),
             })

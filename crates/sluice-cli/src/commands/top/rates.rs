@@ -4,7 +4,7 @@ use super::Seen;
 use sluice_abi::{Counter, HEAT_PAGES};
 use sluice_results::{HotRange, Process, TopLatency, TopRow, heat_since};
 use sluice_stats::share;
-use sluice_units::PAGE_BYTES;
+use sluice_units::{PAGE_BYTES, printable};
 
 /// Titles of the columns, with their widths.
 pub const TITLES: [(&str, usize); 13] = [
@@ -65,6 +65,7 @@ fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
     TopRow {
         pid: now.pid,
         command: now.command.join(" "),
+        device: seen.1.device.clone(),
         traps_per_s: rate(Counter::Traps),
         misses_per_s: rate(Counter::Misses),
         hit_ratio: share(hits, hits + misses),
@@ -80,6 +81,15 @@ fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
         cached_pages: now.get(Counter::CachedPages),
         pinned_pages: now.get(Counter::PinnedPages),
         hottest: hottest(seen.0, seen.1, seconds),
+    }
+}
+
+/// The command of a row as text, behind the name of its device.
+pub fn command(row: &TopRow) -> String {
+    let command = printable(&row.command);
+    match &row.device {
+        Some(name) => format!("({}) {command}", printable(name)),
+        None => command.into_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The live screen.
 
 use super::Watch;
-use super::rates::{RANGE_TITLE, TITLES, cells, range_line};
+use super::rates::{RANGE_TITLE, TITLES, cells, command, range_line};
 use crate::error::Error;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
@@ -11,7 +11,6 @@ use ratatui::text::Line as Text;
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Table};
 use ratatui::{DefaultTerminal, Frame};
 use sluice_results::TopRow;
-use sluice_units::printable;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -112,7 +111,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[TopRow]) {
             .map(|(cell, (_, n))| format!("{cell:>n$}"));
         Line::new(
             cells
-                .chain([printable(&row.command).into_owned()])
+                .chain([command(row)])
                 .map(Cell::from)
                 .collect::<Vec<_>>(),
         )
@@ -156,6 +155,7 @@ mod tests {
         TopRow {
             pid,
             command: format!("work --load {pid}"),
+            device: None,
             traps_per_s: 2000.,
             misses_per_s: 1600.,
             hit_ratio: Some(0.2),

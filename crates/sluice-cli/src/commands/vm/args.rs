@@ -1,5 +1,6 @@
 //! What `sluice vm` is told.
 
+use super::another::Another;
 use crate::emulator::simulate::SimulateArgs;
 use crate::error::Error;
 use crate::live::args::LiveArgs;
@@ -13,7 +14,7 @@ const FILTER: &str = "L1=32KiB/8,L2=512KiB/8";
 /// Node 1 of a guest whose device is not emulated, if nothing is said.
 const NODE: Bytes = Bytes::from_mib(256);
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
     after_help = "After `--` come QEMU's own arguments: -kernel, -drive, -smp, -netdev and so on. \
                   -m is the guest's memory besides the device. Machine, NUMA nodes, accelerator \
@@ -30,6 +31,14 @@ const NODE: Bytes = Bytes::from_mib(256);
 pub struct VmArgs {
     #[command(flatten)]
     pub live: LiveArgs,
+    /// One device more, a NUMA node of its own: the first is node 1, and these are 2 and on. DEVICE
+    /// is as of --device; change a setting by --set NAME:KEY=VALUE. With --attach numa
+    #[arg(
+        long,
+        value_name = "NAME=DEVICE",
+        conflicts_with_all = ["simulate", "record", "disk", "store", "metrics"]
+    )]
+    pub another: Vec<Another>,
     /// How the guest sees the device
     #[arg(long, value_enum, default_value_t = AttachArg::Numa)]
     pub attach: AttachArg,

@@ -1,9 +1,9 @@
 //! The device as a disk of the guest, beside its memory.
 
 use super::args::{AttachArg, VmArgs};
-use super::memory_file::MemoryFile;
 use crate::error::Error;
 use crate::live::{Ready, Running};
+use crate::memory_file::MemoryFile;
 use sluice_abi::DISK_SOCKET;
 use sluice_disk::{Listening, RingDoor, Serving};
 use sluice_results::Disk;

@@ -37,12 +37,13 @@ impl Speed {
 /// The most that an entry of the table has room for: 16 bits, of which one value means more.
 const ENTRY_MAX: u64 = 65_534;
 
-/// Values of QEMU's `-numa` for node 0 with its CPUs, and the device as node 1.
-pub fn values(device: Speed) -> Vec<String> {
-    let memories = [LOCAL, device];
+/// Values of QEMU's `-numa` for node 0 with its CPUs, and the devices as nodes from 1 on.
+pub fn values(devices: impl IntoIterator<Item = Speed>) -> Vec<String> {
+    let memories: Vec<Speed> = std::iter::once(LOCAL).chain(devices).collect();
     // QEMU takes whole MiB a second; all entries of the table count in one unit.
-    let mebibytes = memories.map(|of| (of.bandwidth * 1_000_000).div_ceil(1 << 20));
-    let most = mebibytes.into_iter().max().unwrap_or(1);
+    let mebibytes = memories.iter();
+    let mebibytes = mebibytes.map(|of| (of.bandwidth * 1_000_000).div_ceil(1 << 20));
+    let most = mebibytes.clone().max().unwrap_or(1);
     let unit = most.div_ceil(ENTRY_MAX).next_power_of_two();
     let of = |(node, (speed, bandwidth)): (usize, (&Speed, u64))| {
         let about = format!("hmat-lb,initiator=0,target={node},hierarchy=memory,data-type");
@@ -71,7 +72,7 @@ mod tests {
             write: Ps(200),
             bandwidth: 25_000,
         };
-        let values = values(device);
+        let values = values([device]);
         let of = |node: u32| {
             let target = format!(",target={node},");
             let of_node = values.iter().filter(move |value| value.contains(&target));
@@ -99,11 +100,11 @@ mod tests {
     fn all_bandwidths_fit_the_table() {
         for bandwidth in [1, 16_000, 102_400, 1_000_000, 64_000_000] {
             let (read, write) = (Ps::from_ns(150), Ps::from_ns(150));
-            let values = values(Speed {
+            let values = values([Speed {
                 read,
                 write,
                 bandwidth,
-            });
+            }]);
             let numbers: Vec<u64> = values
                 .iter()
                 .filter_map(|value| value.rsplit_once("bandwidth=")?.1.strip_suffix('M'))

@@ -6,6 +6,7 @@ use crate::emulator::qemu::Version;
 use crate::error::Error;
 use crate::live::Ready;
 use sluice_abi::{GUEST_RING_LINK, RING_BYTES, VIEW_LINK, view_bytes};
+use sluice_control::home::FIRST;
 use sluice_units::{Bytes, Ps};
 use std::process::Command;
 
@@ -34,6 +35,24 @@ const ASKS_FOR_NAMES: [&str; 2] = ["help", "?"];
 /// Room for the labels of a CXL memory device.
 const LABELS: u64 = MIB;
 
+/// Devices that a guest has at most. QEMU would have room for more: so many were tried.
+pub const DEVICES_MAX: usize = 8;
+/// Of several devices each begins at such an address: a block of memory of Linux is in one node.
+const BLOCK: u64 = 128 * MIB;
+
+/// A device beside the first, as memory of a NUMA node.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+    /// Path of its memory.
+    pub path: String,
+    /// What the firmware says of its times.
+    pub speed: Speed,
+}
+
 /// A machine of QEMU with the device in it.
 #[derive(Debug)]
 pub struct Machine {
@@ -55,6 +74,8 @@ pub struct Machine {
     pub has_disk: bool,
     /// What the firmware says of its times, if anything.
     pub speed: Option<Speed>,
+    /// The devices of nodes 2 and on.
+    pub others: Vec<Node>,
     /// What the guest's CPU calls itself, if that is said.
     pub cpu_name: Option<&'static str>,
     pub version: Version,
@@ -77,12 +98,38 @@ impl Machine {
             return Err(Error::value("`device.capacity`", capacity, why));
         }
         let room = (ADDRESSES - HOLES).saturating_sub(self.memory.0);
-        if capacity.0 > room {
+        let all = Bytes(self.devices());
+        if all.0 > room {
             let (memory, room) = (self.memory, Bytes(room));
             let why = format!("a guest with {memory} of memory has addresses for {room} more");
-            return Err(Error::value("`device.capacity`", capacity, why));
+            return Err(Error::value("`device.capacity`", all, why));
+        }
+        self.check_others()
+    }
+
+    /// Whether several devices can lie behind one another.
+    fn check_others(&self) -> Result<(), Error> {
+        if self.others.is_empty() {
+            return Ok(());
+        }
+        let others = self.others.iter().map(|of| (of.name.as_str(), of.size));
+        for (name, size) in std::iter::once((FIRST, self.device)).chain(others) {
+            if size.0 == 0 || !size.0.is_multiple_of(BLOCK) {
+                let why = format!("of several devices each has a multiple of {}", Bytes(BLOCK));
+                return Err(Error::value(
+                    format!("`device.capacity` of {name}"),
+                    size,
+                    why,
+                ));
+            }
         }
         Ok(())
+    }
+
+    /// Bytes of all devices.
+    fn devices(&self) -> u64 {
+        let others = self.others.iter().map(|of| of.size.0);
+        others.fold(self.device.0, u64::saturating_add)
     }
 
     /// The name of the place.
@@ -168,15 +215,14 @@ impl Machine {
 
     /// The device's memory.
     fn backend(&self) -> String {
-        let (path, size) = (&self.device_path, self.device.0);
-        format!("memory-backend-file,id=sluice0,mem-path={path},size={size},share=on")
+        backend(0, &self.device_path, self.device)
     }
 
     fn numa(&self, args: &mut Arguments) {
         let (memory, last) = (self.memory.0, self.cpus - 1);
         let hmat = if self.speed.is_some() { ",hmat=on" } else { "" };
         args.add("-machine", self.base() + hmat);
-        args.add("-m", format!("{}B", memory + self.device.0));
+        args.add("-m", format!("{}B", memory + self.devices()));
         args.add(
             "-object",
             format!("memory-backend-ram,id=sluice-ram,size={memory}"),
@@ -190,7 +236,14 @@ impl Machine {
             return args.add("-numa", "node,nodeid=1,memdev=sluice0");
         };
         args.add("-numa", "node,nodeid=1,memdev=sluice0,initiator=0");
-        for value in hmat::values(speed) {
+        for (at, other) in self.others.iter().enumerate() {
+            let (at, node) = (at + 1, at + 2);
+            args.add("-object", backend(at, &other.path, other.size));
+            let memory = format!("node,nodeid={node},memdev=sluice{at},initiator=0");
+            args.add("-numa", memory);
+        }
+        let others = self.others.iter().map(|of| of.speed);
+        for value in hmat::values(std::iter::once(speed).chain(others)) {
             args.add("-numa", value);
         }
     }
@@ -252,6 +305,12 @@ impl Machine {
             format!("cxl-type3,id=sluice-mem,bus=sluice-rp0,{memory}"),
         );
     }
+}
+
+/// The memory of a device.
+fn backend(at: usize, path: &str, size: Bytes) -> String {
+    let size = size.0;
+    format!("memory-backend-file,id=sluice{at},mem-path={path},size={size},share=on")
 }
 
 /// Arguments by which a guest whose kernel panics, and says so, ends QEMU with a failure. The
@@ -320,6 +379,7 @@ mod tests {
             has_cpu_model,
             has_disk: false,
             speed: None,
+            others: Vec::new(),
             cpu_name: None,
             version: CXL_IS_DIRECT,
         }

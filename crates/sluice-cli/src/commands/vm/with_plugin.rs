@@ -8,12 +8,12 @@ use super::args::{AccelArg, AttachArg, VmArgs};
 use super::demo;
 use super::given::Given;
 use super::machine::Machine;
-use super::memory_file::MemoryFile;
 use crate::emulator::qemu::{Qemu, Version};
 use crate::emulator::record::Recording;
 use crate::emulator::simulate::{Ready, Simulation};
 use crate::emulator::{Emulated, Plugin, execute, start};
 use crate::error::Error;
+use crate::memory_file::MemoryFile;
 use crate::signals;
 use sluice_abi::SIMULATED_CPU;
 use sluice_results::SimulatedMachine;
@@ -52,6 +52,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         has_cpu_model: given.has_cpu_model,
         has_disk: false,
         speed: None,
+        others: Vec::new(),
         cpu_name: args.in_line.simulate.then_some(SIMULATED_CPU),
         version: qemu.version,
     };
@@ -96,14 +97,19 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     };
     ready.finish(emulated, |result| {
         result.guest = ended.map(|ended| ended.guest());
-        result.vm = Some(SimulatedMachine {
-            accelerator: machine.accelerator.to_owned(),
-            qemu: machine.version.to_string(),
-            memory_bytes: machine.memory.0,
-            node_bytes: machine.device.0,
-            cpus: machine.cpus,
-        });
+        result.vm = Some(described(&machine));
     })
+}
+
+/// What the result says of the machine.
+fn described(machine: &Machine) -> SimulatedMachine {
+    SimulatedMachine {
+        accelerator: machine.accelerator.to_owned(),
+        qemu: machine.version.to_string(),
+        memory_bytes: machine.memory.0,
+        node_bytes: machine.device.0,
+        cpus: machine.cpus,
+    }
 }
 
 /// Boots the demo's guest with the plugin and hears what it says, to its end.

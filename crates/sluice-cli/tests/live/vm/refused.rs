@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// `sluice vm` with flags separated by blanks must refuse them.
-fn refused_vm(flags: &str, names: &[&str]) {
+pub fn refused_vm(flags: &str, names: &[&str]) {
     let mut command = Sluice::command();
     refused(command.arg("vm").args(flags.split_whitespace()), names);
 }

@@ -24,10 +24,10 @@ pub struct Told {
     pub failed: Option<String>,
     /// Why a line of it could not be printed; those behind it were not tried.
     pub unprinted: Option<Error>,
-    /// Figures before the command.
-    pub before: Option<Process>,
-    /// Figures after it.
-    pub after: Option<Process>,
+    /// Figures of each device before the command.
+    pub before: Option<Vec<Process>>,
+    /// And after it.
+    pub after: Option<Vec<Process>>,
     /// When it was let start, and how long it took.
     pub started: Option<Instant>,
     pub wall: Option<Duration>,
@@ -36,14 +36,15 @@ pub struct Told {
 /// How often the figures are read, a millisecond apart, until no miss is under way.
 const LOOKS: u32 = 100;
 
-/// The device's figures at a moment without a miss under way.
+/// The devices' figures at a moment without a miss under way.
 ///
 /// A miss is counted when it begins, and its latency when it ends. The guest's kernel may touch the
 /// device while our process in it waits for an answer, so a figure may be read between the two.
-fn settled(figures: impl Fn() -> Option<Process>) -> Option<Process> {
+fn settled(figures: impl Fn() -> Option<Vec<Process>>) -> Option<Vec<Process>> {
+    let is_settled = |of: &Process| of.latency().achieved.count == of.get(Counter::Misses);
     let mut now = figures()?;
     for _ in 1..LOOKS {
-        if now.latency().achieved.count == now.get(Counter::Misses) {
+        if now.iter().all(is_settled) {
             break;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -78,7 +79,7 @@ impl Control {
     /// so that what is read of the device is of the command alone.
     pub fn converse(
         self,
-        figures: impl Fn() -> Option<Process>,
+        figures: impl Fn() -> Option<Vec<Process>>,
         quiet: bool,
         progress: &Progress,
     ) -> Told {

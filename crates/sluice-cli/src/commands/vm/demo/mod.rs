@@ -10,11 +10,13 @@ use super::Vm;
 use super::args::{AttachArg, VmArgs};
 use super::disk::Waiting;
 use super::given::Given;
-use super::memory_file::MemoryFile;
+use super::several::Other;
 use crate::child::tied_to_us;
 use crate::emulator::qemu::Qemu;
 use crate::error::Error;
+use crate::live::args::LiveArgs;
 use crate::live::fitness::check_live;
+use crate::memory_file::MemoryFile;
 use crate::program;
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
@@ -24,7 +26,7 @@ use image::Image;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_last};
+use sluice_results::{Exit, Folder, Process, Run, WorkloadFigures, read_last};
 use sluice_runtime::LiveSettings;
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
@@ -78,19 +80,20 @@ pub struct Ended {
 /// Boots the guest, runs the command, tells what the device did meanwhile.
 pub fn run(
     args: &VmArgs,
+    others: &[Other],
     given: &Given,
     qemu: &Qemu,
     accelerator: &'static str,
 ) -> Result<ExitCode, Error> {
-    let (config, settings) = device(args)?;
+    let (config, _) = device(&args.live)?;
     let guest = Guest::prepare(args, given, || chase(args, &config))?;
-    let vm = Vm::new(args, (config, settings), &guest.given, qemu, accelerator)?;
+    let vm = Vm::new(args, others, device, &guest.given, qemu, accelerator)?;
     if args.dry_run {
         outln!("{}", super::shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();
-    let ready = vm.live.prepare()?;
+    let (ready, memory) = super::prepare(vm.live, vm.others, vm.memory)?;
     let disk = Waiting::new(args, &ready)?;
     let adjust = |command: &mut Command| {
         tied_to_us(command);
@@ -99,24 +102,22 @@ pub fn run(
         piped(command);
     };
     let mut running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
-    let disk = disk.serve(&ready, &running, &vm.memory)?;
+    let disk = disk.serve(&ready, &running, &memory[0])?;
     let pid = u64::from(running.child().id());
-    let session = ready.session().to_path_buf();
-    let figures = move || read_last(&session, pid);
+    let sessions = ready.sessions();
+    let figures = move || sessions.iter().map(|dir| read_last(dir, pid)).collect();
     let booting = guest.started(running.child(), figures, args.live.result.json);
     let folder = ready.folder().cloned();
-    let ended = ready.finish(running, |run, result, exit| {
+    let ended = ready.finish(running, |runs, results, exit| {
         let ended = booting.end(folder.as_ref());
         *exit = ended.exit(*exit);
-        result.kind = LiveKind::Vm;
-        result.vm = Some(sluice_results::Machine {
-            disk: disk.finish(),
-            ..about
-        });
-        result.guest = Some(ended.guest());
-        result.workload = ended.workload(run);
+        super::describe(results, about, disk.finish());
+        for (at, result) in results.iter_mut().enumerate() {
+            result.guest = Some(ended.guest());
+            result.workload = ended.workload(at, &runs[at]);
+        }
     });
-    drop(vm.memory);
+    drop(memory);
     ended
 }
 
@@ -159,7 +160,7 @@ impl Guest {
     pub fn started(
         self,
         qemu: &mut Child,
-        figures: impl Fn() -> Option<Process> + Send + 'static,
+        figures: impl Fn() -> Option<Vec<Process>> + Send + 'static,
         quiet: bool,
     ) -> Booting {
         // QEMU has its own.
@@ -193,9 +194,9 @@ impl Booting {
 }
 
 /// The device that was asked for; small if nothing was.
-fn device(args: &VmArgs) -> Result<(DeviceConfig, LiveSettings), Error> {
+fn device(live: &LiveArgs) -> Result<(DeviceConfig, LiveSettings), Error> {
     let small = DEVICE.map(str::to_owned);
-    let asked = &args.live.device;
+    let asked = &live.device;
     // The small device's settings are nobody's mistake: what the device itself is comes first.
     if let Ok(own) = settings::resolve(asked) {
         check_live(asked, &own)?;
@@ -335,10 +336,10 @@ impl Ended {
         }
     }
 
-    /// The device's figures for the time of the command, if there was a device.
-    fn workload(&self, run: &Run<'_>) -> Option<WorkloadFigures> {
+    /// One device's figures for the time of the command, if there was a device.
+    fn workload(&self, at: usize, run: &Run<'_>) -> Option<WorkloadFigures> {
         let (before, after) = (self.told.before.as_ref()?, self.told.after.as_ref()?);
-        let during = [after.since(before)];
+        let during = [after.get(at)?.since(before.get(at)?)];
         let run = Run {
             processes: &during,
             ..*run

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use rustix::fs::{MemfdFlags, memfd_create};
+use sluice_runtime::copies::copy_path;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -24,6 +25,11 @@ impl MemoryFile {
     /// Its path in this process and in those that inherit it.
     pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
+    }
+
+    /// Its path in other processes, as long as this one lives.
+    pub fn path_for_others(&self) -> String {
+        copy_path(std::process::id(), self.file.as_raw_fd())
     }
 
     /// The file, to be kept by somebody else as well.
