@@ -225,6 +225,14 @@ impl Pages {
         Some((lpn, self.take_out(lpn)))
     }
 
+    /// A page that was written after it was told to leave, and before it had left.
+    pub fn next_late(&mut self) -> Option<u64> {
+        self.processes
+            .iter_mut()
+            .flatten()
+            .find_map(Process::next_late)
+    }
+
     /// Takes a page out of every process. Says whether it was written.
     fn take_out(&mut self, lpn: u64) -> bool {
         let mut written = core::mem::take(&mut self.written[lpn as usize]);

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::*;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd};
 use sluice_units::Bits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Consecutive pages of a mapping that are consecutive pages of the device.
 #[derive(Debug)]
@@ -60,6 +60,18 @@ impl Segment {
     }
 }
 
+/// A page that was clean when the process was told to take it out: a store may have come between.
+#[derive(Debug)]
+struct Unsure {
+    /// The process has taken it out when it has taken out so many.
+    turn: u64,
+    page: usize,
+    lpn: u64,
+}
+
+/// As many as are kept. Others count as written.
+const MAX_UNSURE: usize = 4096;
+
 /// A process that has shared memory on the device.
 #[derive(Debug)]
 pub struct Process {
@@ -77,6 +89,10 @@ pub struct Process {
     pub has_ended: bool,
     drops: OwnedFd,
     leaving: Vec<u64>,
+    /// In the order of their turns.
+    unsure: VecDeque<Unsure>,
+    /// Pages that were written after all.
+    late: Vec<u64>,
     /// Pages that it was told to take out, and where it counts those that are.
     told: u64,
     taken_out: Mapping,
@@ -96,6 +112,8 @@ impl Process {
             has_ended: false,
             drops,
             leaving: Vec::with_capacity(MAX_DROPS),
+            unsure: VecDeque::with_capacity(MAX_UNSURE),
+            late: Vec::new(),
             told: 0,
             taken_out: Mapping::shared(count.as_raw_fd(), PAGE)?,
             zeros: zero_page()?,
@@ -115,6 +133,14 @@ impl Process {
             return false;
         };
         let page = start + (lpn - segment.lpn) as usize * PAGE;
+        // Afterwards the kernel's note of it is another one.
+        let asked = self.unsure.iter().rposition(|unsure| unsure.page == page);
+        if let Some(unsure) = asked.and_then(|at| self.unsure.remove(at))
+            && unsure.turn <= taken_out(&self.taken_out).load(Acquire)
+            && !self.pagemap.was_protected(page)
+        {
+            self.late.push(lpn);
+        }
         let fill = Fill {
             protect: !is_written,
             wake: true,
@@ -132,7 +158,8 @@ impl Process {
         matches!(put, Ok(()) | Err(libc::EEXIST))
     }
 
-    /// Has a page leave this process, if it has an entry. Says whether it had one and was written.
+    /// Has a page leave this process, if it has an entry. Says whether it had one and was written,
+    /// as far as is known before it has left.
     pub fn drop_page(&mut self, start: usize, lpn: u64) -> Option<bool> {
         let segment = self.segments.get_mut(&start).filter(|s| s.has(lpn))?;
         if !segment.set(lpn, false) {
@@ -140,7 +167,33 @@ impl Process {
         }
         let page = start + (lpn - segment.lpn) as usize * PAGE;
         self.leaving.push(page as u64);
-        Some(!self.has_ended && self.pagemap.is_written(page))
+        if self.has_ended || self.pagemap.is_written(page) {
+            return Some(!self.has_ended);
+        }
+        let is_kept = self.unsure.len() < MAX_UNSURE;
+        if is_kept {
+            let turn = self.told + self.leaving.len() as u64;
+            self.unsure.push_back(Unsure { turn, page, lpn });
+        }
+        Some(!is_kept)
+    }
+
+    /// A page that was written after it was told to leave, and before it had left. The kernel keeps
+    /// the protection of one that was not.
+    pub fn next_late(&mut self) -> Option<u64> {
+        let done = taken_out(&self.taken_out).load(Acquire);
+        while self.unsure.front().is_some_and(|first| first.turn <= done)
+            && let Some(unsure) = self.unsure.pop_front()
+        {
+            let is_its = self.lpn(unsure.page).is_some_and(|(start, lpn)| {
+                let segment = self.segments.get(&start);
+                lpn == unsure.lpn && segment.is_some_and(|it| !it.is_mapped(lpn))
+            });
+            if is_its && !self.has_ended && !self.pagemap.was_protected(unsure.page) {
+                return Some(unsure.lpn);
+            }
+        }
+        self.late.pop()
     }
 
     /// Tells the process which pages leave. One that is stopped does not look: its pages stay, and
@@ -226,6 +279,52 @@ mod tests {
         let expected: Vec<u64> = (1..=PAGES).map(|page| page * PAGE as u64).collect();
         assert!(told == expected, "pages are missing or come twice");
         assert_eq!(process.behind(), 0);
+    }
+
+    /// It was taken for clean, and no flash program was counted.
+    #[test]
+    fn a_store_before_a_page_has_left_is_seen() {
+        const PAGES: usize = 5;
+        let (mut process, _theirs) = process(0);
+        let file = sluice_region::memfd(PAGES * PAGE).expect("memory");
+        let memory = Mapping::shared(file, PAGES * PAGE).expect("memory");
+        let start = memory.addr();
+        process
+            .uffd
+            .register_shared(start, PAGES * PAGE)
+            .expect("free memory");
+        process
+            .segments
+            .insert(start, Segment::new(10, PAGES as u64));
+        // SAFETY: mapped by `put`, or written as the process would.
+        let store = |page| unsafe { ((start + page * PAGE) as *mut u64).write_volatile(7) };
+        for lpn in 10..15 {
+            assert!(process.put(start, lpn, false));
+        }
+        store(4);
+        let known = [10, 11, 12, 13, 14].map(|lpn| process.drop_page(start, lpn));
+        assert_eq!(
+            known,
+            [
+                Some(false),
+                Some(false),
+                Some(false),
+                Some(false),
+                Some(true)
+            ]
+        );
+        assert_eq!(process.next_late(), None, "it has taken out none");
+        store(1);
+        store(2);
+        // SAFETY: shared memory, which stays.
+        unsafe { sluice_region::dont_need(start, PAGES * PAGE) }.expect("mapped");
+        process.send_leaving();
+        taken_out(&process.taken_out).fetch_add(PAGES as u64, Release);
+        // Page 2 comes back first, and page 3, which was not written.
+        assert!(process.put(start, 12, false) && process.put(start, 13, false));
+        let mut late: Vec<u64> = core::iter::from_fn(|| process.next_late()).collect();
+        late.sort_unstable();
+        assert_eq!(late, [11, 12]);
     }
 
     #[test]

@@ -443,6 +443,9 @@ impl Server {
                 self.device.write_back(now, Lpn::of(lpn));
             }
         }
+        while let Some(lpn) = self.pages.next_late() {
+            self.device.write_back(now, Lpn::of(lpn));
+        }
     }
 
     fn publish(&self) {
