@@ -43,10 +43,10 @@ pub trait Door: Send {
     /// When the device has taken over these pages, whose new contents are in its memory already.
     ///
     /// # Errors
-    /// As above. The contents are undefined then.
+    /// As above.
     fn write(&mut self, pages: Range<u64>) -> Result<u64, DoorError>;
 
-    /// When the device has ended the contents of these pages, which are zeros already.
+    /// When the device has ended the contents of these pages, which are zeros right after.
     ///
     /// # Errors
     /// As above.

@@ -1,4 +1,4 @@
-//! The power of a device, which a disk needs for every byte that it moves.
+//! What may be done until somebody ends it: the power of a device, and the use of lent memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,19 +7,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Whoever keeps a persistent device cuts it before looking at what there is to be kept: a request
 /// under way is then either carried out or not, page by page.
 #[derive(Clone, Debug, Default)]
-pub struct Power(Arc<Mutex<bool>>);
+pub struct Power(Switch);
 
-/// Nobody cuts the power as long as this is there.
+/// Something that is on until somebody turns it off for good.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Switch(Arc<Mutex<bool>>);
+
+/// Nobody turns the switch off as long as this is there.
 pub(crate) struct Held<'a>(MutexGuard<'a, bool>);
 
 impl Power {
     /// Cuts the power, once the request that is being carried out is done. All after it fail.
     pub fn cut(&self) {
-        *self.state() = true;
+        self.0.turn_off();
     }
 
     /// Holds the power, if there is still some.
     pub(crate) fn hold(&self) -> Option<Held<'_>> {
+        self.0.hold()
+    }
+}
+
+impl Switch {
+    /// Turns it off, once nobody holds it.
+    pub fn turn_off(&self) {
+        *self.state() = true;
+    }
+
+    /// Holds it, if it is still on.
+    pub fn hold(&self) -> Option<Held<'_>> {
         let held = Held(self.state());
         (!*held.0).then_some(held)
     }

@@ -1,9 +1,11 @@
 //! A request in the guest's queue: what it says, and its bytes on their way.
 //!
 //! The guest is hostile. What its memory says is read once, checked, and moved in pieces of a fixed
-//! size; a request that makes no sense ends with an error of its own.
+//! size; a request that makes no sense ends with an error of its own. A guest that stops its disk
+//! has its memory back between two pieces.
 
 use crate::BLOCK;
+use crate::power::{Held, Switch};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -75,11 +77,12 @@ pub struct Served<'a> {
     from_guest: Reader<'a, ()>,
     to_guest: Writer<'a, ()>,
     status: Writer<'a, ()>,
+    lent: &'a Switch,
 }
 
 impl<'a> Served<'a> {
     /// Takes a request apart. Nothing if it has no place for its status: it cannot be answered.
-    pub fn new(chain: &Chain, memory: &'a Memory) -> Option<Served<'a>> {
+    pub fn new(chain: &Chain, memory: &'a Memory, lent: &'a Switch) -> Option<Served<'a>> {
         let from_guest = chain.clone().reader(memory).ok()?;
         let mut to_guest: Writer<'a, ()> = chain.clone().writer(memory).ok()?;
         let data = to_guest.available_bytes().checked_sub(1)?;
@@ -88,6 +91,7 @@ impl<'a> Served<'a> {
             from_guest,
             to_guest,
             status,
+            lent,
         })
     }
 
@@ -134,6 +138,7 @@ impl<'a> Served<'a> {
         let mut piece = vec![0; PIECE];
         for (at, len) in pieces(pages) {
             device.read_exact_at(&mut piece[..len], at)?;
+            let _held = hold(self.lent)?;
             self.to_guest.write_all(&piece[..len])?;
         }
         Ok(())
@@ -143,6 +148,8 @@ impl<'a> Served<'a> {
     pub fn write(&mut self, device: &File, pages: &Range<u64>) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
         for (at, len) in pieces(pages) {
+            // Its memory may be something else by now.
+            let _held = hold(self.lent)?;
             self.from_guest.read_exact(&mut piece[..len])?;
             device.write_all_at(&piece[..len], at)?;
         }
@@ -154,16 +161,25 @@ impl<'a> Served<'a> {
         let mut name = [0; ID_BYTES];
         name[..ID.len()].copy_from_slice(ID);
         let room = self.to_guest.available_bytes().min(ID_BYTES);
+        let _held = hold(self.lent)?;
         self.to_guest.write_all(&name[..room])
     }
 
     /// Writes the status. Says how many bytes the guest's memory was given in all.
     pub fn end(mut self, answer: Answer) -> u32 {
         // A guest that takes the memory away does not get a status.
-        let _ = self.status.write_obj(answer.code());
+        if let Ok(_held) = hold(self.lent) {
+            let _ = self.status.write_obj(answer.code());
+        }
         let bytes = self.to_guest.bytes_written() + self.status.bytes_written();
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
+}
+
+/// The guest's memory for a moment.
+fn hold(lent: &Switch) -> io::Result<Held<'_>> {
+    let gone = || io::Error::other("the guest has stopped its disk");
+    lent.hold().ok_or_else(gone)
 }
 
 /// The pages of a place on a disk, which has no other blocks.

@@ -4,11 +4,11 @@ use crate::backend::Backend;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::figures::Figures;
-use crate::worker::{Shared, Worker};
+use crate::intake::Intake;
+use crate::worker::Worker;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use vhost::vhost_user::Listener;
 use vhost_user_backend::VhostUserDaemon;
@@ -23,7 +23,7 @@ pub struct Listening {
 /// A disk that is being served.
 pub struct Serving {
     path: PathBuf,
-    shared: Arc<Shared>,
+    intake: Arc<Intake>,
     thread: JoinHandle<Result<(), Error>>,
 }
 
@@ -48,14 +48,14 @@ impl Listening {
     /// # Errors
     /// [`Error::Thread`].
     pub fn serve(self, disk: Disk) -> Result<Serving, Error> {
-        let shared = Arc::new(Shared::default());
-        let ours = shared.clone();
+        let intake = Arc::new(Intake::default());
+        let ours = intake.clone();
         let mut listener = self.listener;
         let run = move || serve(&mut listener, disk, &ours);
         let thread = Builder::new().name("sluice-disk".to_owned()).spawn(run)?;
         Ok(Serving {
             path: self.path,
-            shared,
+            intake,
             thread,
         })
     }
@@ -73,28 +73,36 @@ impl Serving {
             Ok(served) => served?,
             Err(_) => return Err(Error::Panicked),
         }
-        let figures = self.shared.figures.lock();
-        Ok(figures.unwrap_or_else(PoisonError::into_inner).clone())
+        Ok(self.intake.figures().clone())
     }
 }
 
-fn serve(listener: &mut Listener, disk: Disk, shared: &Arc<Shared>) -> Result<(), Error> {
-    let protocol = |why: vhost_user_backend::Error| Error::Protocol(why.to_string());
-    let (sender, tasks) = channel();
-    let backend = Arc::new(Backend::new(disk.bytes, sender, shared.clone()));
-    let worker = Worker::new(disk, shared.clone());
+fn serve(listener: &mut Listener, disk: Disk, intake: &Arc<Intake>) -> Result<(), Error> {
+    let backend = Arc::new(Backend::new(disk.bytes, intake.clone()));
+    let worker = Worker::new(disk, intake.clone());
     let worker = Builder::new()
         .name("sluice-disk-io".to_owned())
-        .spawn(move || worker.run(&tasks))?;
-    let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
-    let daemon = VhostUserDaemon::new("sluice-disk-qemu".to_owned(), backend, memory);
-    let mut daemon = daemon.map_err(protocol)?;
-    let served = daemon.start(listener).and_then(|()| daemon.wait());
-    // With it goes what sends to the worker.
-    drop(daemon);
+        .spawn(move || worker.run())?;
+    let served = talk(listener, backend, intake);
+    intake.close();
     let joined = worker.join();
-    served.or_else(of_an_end).map_err(protocol)?;
+    served.map_err(|why| Error::Protocol(why.to_string()))?;
     joined.map_err(|_| Error::Panicked)
+}
+
+/// Does what QEMU says until it is gone.
+fn talk(
+    listener: &mut Listener,
+    backend: Arc<Backend>,
+    intake: &Intake,
+) -> Result<(), vhost_user_backend::Error> {
+    let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
+    let mut daemon = VhostUserDaemon::new("sluice-disk-qemu".to_owned(), backend, memory)?;
+    let served = daemon.start(listener).and_then(|()| daemon.wait());
+    // What still looks at the queue finds that nobody serves it. Only then it is waited for.
+    intake.close();
+    drop(daemon);
+    served.or_else(of_an_end)
 }
 
 /// A connection that breaks is QEMU's end.

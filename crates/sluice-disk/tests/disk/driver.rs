@@ -23,7 +23,10 @@ const EACH: u16 = 4;
 /// The driver's own address of its memory, as QEMU would name it.
 const ADDRESS: u64 = 0x7000_0000_0000;
 const VERSION_1: u64 = 1 << 32;
+const EVENTS: u64 = 1 << 29;
 const PROTOCOL_FEATURES: u64 = 1 << 30;
+/// Where the disk says up to which request it has taken, if events are agreed on.
+const TAKEN: u64 = USED + 4 + 8 * SIZE as u64;
 const NEXT: u16 = 1;
 const DEVICE_WRITES: u16 = 2;
 const WAIT: Duration = Duration::from_secs(30);
@@ -49,13 +52,22 @@ pub struct Driver {
 
 impl Driver {
     pub fn connect(path: &Path) -> Driver {
+        Driver::connect_with(path, 0)
+    }
+
+    /// A driver that learns what the disk has taken.
+    pub fn connect_with_events(path: &Path) -> Driver {
+        Driver::connect_with(path, EVENTS)
+    }
+
+    fn connect_with(path: &Path, more: u64) -> Driver {
         let memory = tempfile::tempfile_in("/dev/shm").unwrap();
         memory.set_len(MEMORY).unwrap();
         let mut frontend = Frontend::connect(path, 1).unwrap();
         frontend.set_owner().unwrap();
         let offered = frontend.get_features().unwrap();
         // Version, block size, flush and trim.
-        let wanted = VERSION_1 | PROTOCOL_FEATURES | 1 << 6 | 1 << 9 | 1 << 13;
+        let wanted = VERSION_1 | PROTOCOL_FEATURES | 1 << 6 | 1 << 9 | 1 << 13 | more;
         assert_eq!(offered & wanted, wanted, "{offered:#x}");
         frontend.set_features(wanted).unwrap();
         let protocol = frontend.get_protocol_features().unwrap();
@@ -86,9 +98,19 @@ impl Driver {
         self.write(AVAILABLE, &[0; 0x200]);
         self.write(USED, &[0; 0x800]);
         (self.available, self.used, self.sent) = (0, 0, 0);
+        self.go_on(0);
+    }
+
+    /// Ends the use of the queue for a while. Says up to which request the disk has taken.
+    pub fn stop(&mut self) -> u16 {
+        self.frontend.get_vring_base(0).unwrap() as u16
+    }
+
+    /// Goes on with the queue as it is, from that request on.
+    pub fn go_on(&mut self, base: u16) {
         let f = &mut self.frontend;
         f.set_vring_num(0, SIZE).unwrap();
-        f.set_vring_base(0, 0).unwrap();
+        f.set_vring_base(0, base).unwrap();
         let config = VringConfigData {
             queue_max_size: SIZE,
             queue_size: SIZE,
@@ -106,15 +128,15 @@ impl Driver {
 
     /// Ends the queue and sets up another one, as a driver does that is loaded anew.
     pub fn set_up_again(&mut self) {
-        self.frontend.get_vring_base(0).unwrap();
+        self.stop();
         self.set_up();
     }
 
-    fn write(&self, at: u64, bytes: &[u8]) {
+    pub fn write(&self, at: u64, bytes: &[u8]) {
         self.memory.write_all_at(bytes, at).unwrap();
     }
 
-    fn read(&self, at: u64, len: usize) -> Vec<u8> {
+    pub fn read(&self, at: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.memory.read_exact_at(&mut bytes, at).unwrap();
         bytes
@@ -216,5 +238,27 @@ impl Driver {
             self.available = self.available.wrapping_add(jump - SIZE);
         }
         self.offer(if head.is_multiple_of(2) { 0 } else { head });
+    }
+
+    /// Offers one request over and over, as often as the disk takes it, which it says in its events.
+    /// Says how many more it has taken by then than it has answered.
+    pub fn flood(&mut self, time: Duration) -> u64 {
+        let head = self.send(0, 0, &[], 4096);
+        for place in 0..u64::from(SIZE) {
+            self.write(AVAILABLE + 4 + place * 2, &head.to_le_bytes());
+        }
+        let (mut taken, mut answered) = (0u64, 0u64);
+        let mut seen = (0u16, 0u16);
+        let limit = Instant::now() + time;
+        while Instant::now() < limit {
+            let now = (self.word(TAKEN), self.word(USED + 2));
+            taken += u64::from(now.0.wrapping_sub(seen.0));
+            answered += u64::from(now.1.wrapping_sub(seen.1));
+            seen = now;
+            self.available = now.0.wrapping_add(100);
+            self.write(AVAILABLE + 2, &self.available.to_le_bytes());
+            self.kick.write(1).unwrap();
+        }
+        taken.saturating_sub(answered)
     }
 }

@@ -1,6 +1,7 @@
 //! A disk and a guest's driver that is written here, from the layout of virtio 1.2, section 2.7.
 
 mod driver;
+mod ends;
 
 use driver::{Buffer, Driver, HEAD};
 use sluice_disk::{BLOCK, Disk, Door, DoorError, Figures, Listening, Power, Serving};
@@ -8,10 +9,11 @@ use sluice_units::Rng;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-const PAGES: u64 = 64;
+const PAGES: u64 = 512;
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 const FLUSH: u32 = 4;
@@ -30,14 +32,23 @@ struct Asked {
     calls: Vec<(&'static str, Range<u64>)>,
     /// What the next calls take, ms; nothing after the last.
     takes_ms: Vec<u64>,
+    /// How long the device can not be reached.
+    holds: Duration,
     refuses: bool,
+    /// A page that it does not take.
+    bad: Option<u64>,
 }
 
 impl Model {
     fn ask(&self, what: &'static str, pages: Range<u64>) -> Result<u64, DoorError> {
         let mut asked = self.0.lock().unwrap();
+        let refuses = asked.refuses || asked.bad.is_some_and(|bad| pages.contains(&bad));
         asked.calls.push((what, pages));
-        if asked.refuses {
+        let holds = asked.holds;
+        drop(asked);
+        std::thread::sleep(holds);
+        let mut asked = self.0.lock().unwrap();
+        if refuses {
             return Err(DoorError::Refused("it is broken".to_owned()));
         }
         let takes_ms = match asked.takes_ms.is_empty() {
@@ -84,6 +95,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::with(Driver::connect)
+    }
+
+    fn with(connect: fn(&Path) -> Driver) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disk");
         let device = tempfile::tempfile_in("/dev/shm").unwrap();
@@ -98,7 +113,7 @@ impl Bench {
             power: power.clone(),
         };
         let serving = listening.serve(disk).unwrap();
-        let driver = Driver::connect(&path);
+        let driver = connect(&path);
         Bench {
             device,
             model,
@@ -113,6 +128,14 @@ impl Bench {
         let mut bytes = vec![0; BLOCK as usize];
         self.device.read_exact_at(&mut bytes, page * BLOCK).unwrap();
         bytes
+    }
+
+    /// Pages of the device have each its own contents.
+    fn device_has(&self, pages: Range<u64>) {
+        for page in pages {
+            let contents = pattern(page as u8, 1);
+            self.device.write_all_at(&contents, page * BLOCK).unwrap();
+        }
     }
 
     /// A request with its answer: status, and what the guest was given.
@@ -248,7 +271,7 @@ fn a_request_that_cannot_be_fails_and_changes_nothing() {
         (
             TRIM,
             0,
-            &[0, 2, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0],
+            &[0, 16, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0],
             0,
             FAILED,
         ),
@@ -278,6 +301,36 @@ fn a_request_that_cannot_be_fails_and_changes_nothing() {
     ];
     assert_eq!(carried_out, [1, 0, 0, BLOCK]);
     assert!(figures.why.is_some_and(|why| why.contains("it is broken")));
+}
+
+/// The guest has an error. It may read what it had.
+#[test]
+fn what_the_device_refuses_keeps_its_former_contents() {
+    let mut bench = Bench::new();
+    let former = pattern(1, 300);
+    assert_eq!(bench.request(WRITE, 3, &former, 0).0, OK);
+    bench.model.0.lock().unwrap().bad = Some(280);
+    // More than what is kept at a time: the device has taken the first part.
+    let newer = pattern(2, 300);
+    assert_eq!(bench.request(WRITE, 3, &newer, 0).0, FAILED);
+    let part: [u8; 16] = [24, 0, 0, 0, 0, 0, 0, 0, 96, 9, 0, 0, 0, 0, 0, 0];
+    assert_eq!(bench.request(TRIM, 0, &part, 0).0, FAILED);
+    let taken = 256;
+    for page in 0..300 {
+        let expected = if page < taken { &newer } else { &former };
+        let expected = &expected[(page * BLOCK) as usize..][..BLOCK as usize];
+        assert!(bench.page(3 + page) == expected, "page {page}");
+    }
+    let calls = [
+        ("write", 3..259),
+        ("write", 259..303),
+        ("write", 3..259),
+        ("write", 259..303),
+        ("trim", 3..303),
+    ];
+    assert_eq!(bench.model.calls(), calls);
+    let figures = bench.finish();
+    assert_eq!([figures.writes, figures.trims, figures.failed], [1, 0, 2]);
 }
 
 /// The guest writes anything into its queue. The disk answers whatever it can, and serves the guest
