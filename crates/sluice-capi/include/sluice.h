@@ -23,7 +23,7 @@
 #define SLUICE_FULL 1
 
 /**
- * There is no such requester or address, or the requester sends requests of its own.
+ * There is no such requester, address or time, or the requester sends requests of its own.
  */
 #define SLUICE_INVALID 2
 
@@ -41,6 +41,11 @@
  * No time: nothing is going to happen.
  */
 #define SLUICE_NO_EVENT 18446744073709551615ull
+
+/**
+ * The last time that there is, in picoseconds: some 106 days.
+ */
+#define SLUICE_TIME_MAX 9223372036854775807
 
 /**
  * A host asks for a line, to read it.
@@ -249,9 +254,10 @@ uint64_t sluice_next_event(const struct sluice_simulation *simulation);
 /**
  * Moves time on to `until`, in picoseconds, and calls back for each request that is done by then,
  * and for what hosts learn.
- * A time in the past moves nothing.
+ * A time in the past moves nothing. One after `SLUICE_TIME_MAX`, as `SLUICE_NO_EVENT` is, is
+ * refused.
  *
- * Returns `SLUICE_OK`, or `SLUICE_BUSY`, `SLUICE_FAILED`.
+ * Returns `SLUICE_OK`, or `SLUICE_INVALID`, `SLUICE_BUSY`, `SLUICE_FAILED`.
  */
 int32_t sluice_advance(struct sluice_simulation *simulation,
                        uint64_t until);
@@ -275,7 +281,8 @@ char *sluice_statistics(const struct sluice_simulation *simulation);
 /**
  * Puts a host at a requester whose `pattern` is `external`, before it sends anything. The host has
  * caches of its own, which the program keeps: `lines` of 64 bytes at most, empty now. It asks for
- * `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds.
+ * `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds, a second
+ * at most.
  *
  * From now on `sluice_ask` asks for the host, `sluice_call_with_news` says whom to call with what
  * it learns, and `sluice_send` is refused there. In a coherent fabric the host is a peer: devices

@@ -7,7 +7,7 @@ mod hosts;
 
 pub use hosts::*;
 
-use crate::fabric::{AdvanceError, NewError, SendError, SteppedFabric};
+use crate::fabric::{AdvanceError, NewError, SendError, SteppedFabric, TIME_MAX};
 use crate::seats::Learnt;
 use core::ffi::{CStr, c_char, c_void};
 use sluice_net::Completed;
@@ -25,7 +25,7 @@ pub const SLUICE_ABI: u32 = 2;
 pub const SLUICE_OK: i32 = 0;
 /// The requester has as many requests under way as its `depth` says: send again when one is done.
 pub const SLUICE_FULL: i32 = 1;
-/// There is no such requester or address, or the requester sends requests of its own.
+/// There is no such requester, address or time, or the requester sends requests of its own.
 pub const SLUICE_INVALID: i32 = 2;
 /// Not from a callback.
 pub const SLUICE_BUSY: i32 = 3;
@@ -34,6 +34,9 @@ pub const SLUICE_FAILED: i32 = 4;
 
 /// No time: nothing is going to happen.
 pub const SLUICE_NO_EVENT: u64 = 0xffff_ffff_ffff_ffff;
+/// The last time that there is, in picoseconds: some 106 days.
+pub const SLUICE_TIME_MAX: u64 = 0x7fff_ffff_ffff_ffff;
+const _: () = assert!(SLUICE_TIME_MAX == TIME_MAX.0);
 
 /// A request that is done.
 #[repr(C)]
@@ -90,6 +93,7 @@ impl From<AdvanceError> for Failed {
             status: match error {
                 AdvanceError::Busy => SLUICE_BUSY,
                 AdvanceError::Deadlock(_) => SLUICE_FAILED,
+                AdvanceError::Never { .. } => SLUICE_INVALID,
             },
             message: error.to_string(),
         }
@@ -419,9 +423,10 @@ pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64
 
 /// Moves time on to `until`, in picoseconds, and calls back for each request that is done by then,
 /// and for what hosts learn.
-/// A time in the past moves nothing.
+/// A time in the past moves nothing. One after `SLUICE_TIME_MAX`, as `SLUICE_NO_EVENT` is, is
+/// refused.
 ///
-/// Returns `SLUICE_OK`, or `SLUICE_BUSY`, `SLUICE_FAILED`.
+/// Returns `SLUICE_OK`, or `SLUICE_INVALID`, `SLUICE_BUSY`, `SLUICE_FAILED`.
 ///
 /// # Safety
 /// A simulation.

@@ -72,14 +72,16 @@ pub enum SendError {
         requester: String,
     },
     /// A host cannot be so.
-    #[error("{what}: {given}; expected 1 to {most}")]
+    #[error("{what}: {given}; expected {least} to {most}")]
     NoSuchHost {
         /// What is wrong of it.
         what: &'static str,
         /// What was given.
-        given: u32,
+        given: u64,
+        /// The least that can be.
+        least: u64,
         /// The most that can be.
-        most: u32,
+        most: u64,
     },
     /// Nothing has that number.
     #[error("there is nothing to ask for with the number {what}; expected 0 to 3")]
@@ -117,11 +119,22 @@ pub enum AdvanceError {
     /// Nothing can happen any more.
     #[error(transparent)]
     Deadlock(#[from] Deadlock),
+    /// Where the clock would end.
+    #[error("{until} ps is no time to advance to: expected up to {} ps", TIME_MAX.0)]
+    Never {
+        /// The time given.
+        until: u64,
+    },
 }
 
+/// The last time that a program can advance to. What is under way then still ends on the clock.
+pub const TIME_MAX: Ps = Ps(i64::MAX as u64);
+
 /// Lines that a host of the program's can have, and misses at once.
-const LINES_MAX: u32 = 1 << 24;
-const MISSES_MAX: u32 = 1 << 12;
+const LINES_MAX: u64 = 1 << 24;
+const MISSES_MAX: u64 = 1 << 12;
+/// How long a host can take to look up a line: a second.
+const LOOK_UP_MAX: Ps = Ps::from_ms(1_000);
 
 /// A fabric with its clock. Reached by shared references only: while time moves, the program may
 /// send, ask and look, and each of these borrows the fabric for its own duration.
@@ -242,12 +255,18 @@ impl SteppedFabric {
     /// Puts a host of the program's at a requester.
     pub fn take_host(&self, requester: u32, peer: &Peer) -> Result<(), SendError> {
         let id = self.external(requester)?;
-        for (what, given, most) in [
-            ("lines", peer.lines, LINES_MAX),
-            ("misses", peer.misses, MISSES_MAX),
+        for (what, given, least, most) in [
+            ("lines", peer.lines.into(), 1, LINES_MAX),
+            ("misses", peer.misses.into(), 1, MISSES_MAX),
+            ("look_up_ps", peer.look_up.0, 0, LOOK_UP_MAX.0),
         ] {
-            if !(1..=most).contains(&given) {
-                return Err(SendError::NoSuchHost { what, given, most });
+            if !(least..=most).contains(&given) {
+                return Err(SendError::NoSuchHost {
+                    what,
+                    given,
+                    least,
+                    most,
+                });
             }
         }
         let name = || self.config.requester_name(id);
@@ -337,6 +356,9 @@ impl SteppedFabric {
             return Err(AdvanceError::Busy);
         }
         let _advancing = Advancing(&self.is_advancing);
+        if until > TIME_MAX {
+            return Err(AdvanceError::Never { until: until.0 });
+        }
         let mut done: Vec<Completed> = Vec::new();
         let mut learnt: Vec<Learnt> = Vec::new();
         loop {

@@ -204,6 +204,38 @@ fn what_cannot_be_is_refused_in_one_line() {
 }
 
 /// When each of some requests is done, that are sent one after the other.
+/// A program that advances to what is next gets there once nothing is.
+#[test]
+fn the_clock_has_an_end_and_goes_on_before_it() {
+    let simulation = try_new(ONE).unwrap();
+    // SAFETY: a live simulation.
+    let advance = |until| unsafe { sluice_advance(simulation.0, until) };
+    // SAFETY: as above.
+    let next = || unsafe { sluice_next_event(simulation.0) };
+    // SAFETY: as above.
+    let send = || unsafe { sluice_send(simulation.0, 0, 0, false, 0) };
+    // SAFETY: as above.
+    let state = || unsafe { (sluice_now(simulation.0), sluice_in_flight(simulation.0)) };
+    assert_eq!(next(), SLUICE_NO_EVENT);
+    for until in [SLUICE_NO_EVENT, SLUICE_TIME_MAX + 1] {
+        assert_eq!(advance(until), SLUICE_INVALID);
+        let range = "no time to advance to: expected up to 9223372036854775807 ps";
+        assert_eq!(error(&simulation), format!("{until} ps is {range}"));
+    }
+    assert_eq!(send(), SLUICE_OK);
+    let first = next();
+    assert!(first < 1_000_000, "{first}");
+    // The last time that there is: what is sent then is not done on any, and harms nothing.
+    assert_eq!(advance(SLUICE_TIME_MAX), SLUICE_OK);
+    assert_eq!(state(), (SLUICE_TIME_MAX, 0));
+    assert_eq!(send(), SLUICE_OK);
+    let last = next();
+    assert!(last > SLUICE_TIME_MAX && last < SLUICE_NO_EVENT, "{last}");
+    assert_eq!(advance(last), SLUICE_INVALID);
+    assert_eq!(advance(SLUICE_TIME_MAX), SLUICE_OK);
+    assert_eq!(state(), (SLUICE_TIME_MAX, 1));
+}
+
 fn times(toml: &str) -> Vec<u64> {
     let simulation = try_new(toml).unwrap();
     let request = |n: u64| {

@@ -77,7 +77,8 @@ impl Simulation {
 
 /// Puts a host at a requester whose `pattern` is `external`, before it sends anything. The host has
 /// caches of its own, which the program keeps: `lines` of 64 bytes at most, empty now. It asks for
-/// `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds.
+/// `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds, a second
+/// at most.
 ///
 /// From now on `sluice_ask` asks for the host, `sluice_call_with_news` says whom to call with what
 /// it learns, and `sluice_send` is refused there. In a coherent fabric the host is a peer: devices
