@@ -219,7 +219,7 @@ int32_t sluice_ctl_command_bytes(const struct sluice_ctl *ctl,
                                  struct sluice_ctl_result *result);
 
 /**
- * Sends a command and does not wait. `number` is what `sluice_ctl_wait` takes. In a guest the
+ * Sends a command and does not wait. `number` is what `sluice_ctl_end` takes. In a guest the
  * range must be in one piece on the device, or it is `SLUICE_CTL_RANGE`.
  */
 int32_t sluice_ctl_send(const struct sluice_ctl *ctl,

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn sluice_ctl_command_bytes(
     unsafe { command(ctl, operation, Where::Byte(start), len, result) }
 }
 
-/// Sends a command and does not wait. `number` is what `sluice_ctl_wait` takes. In a guest the
+/// Sends a command and does not wait. `number` is what `sluice_ctl_end` takes. In a guest the
 /// range must be in one piece on the device, or it is `SLUICE_CTL_RANGE`.
 ///
 /// # Safety

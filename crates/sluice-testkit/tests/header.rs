@@ -2,6 +2,7 @@
 //! `SLUICE_WRITE_HEADER=1`.
 
 use cbindgen::{Builder, Config, Language, Style};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A header for programs or shared objects in C.
@@ -174,4 +175,35 @@ fn headers_are_what_the_sources_say() {
             header.path
         );
     }
+}
+
+/// What a comment sends a reader to is in one of the headers.
+#[test]
+fn what_the_comments_of_headers_name_is_declared() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let texts = HEADERS.map(|header| std::fs::read_to_string(root.join(header.path)).expect("it"));
+    let declared: BTreeSet<&str> = texts.iter().flat_map(|text| names(text, false)).collect();
+    for (header, text) in HEADERS.iter().zip(&texts) {
+        for name in names(text, true) {
+            assert!(declared.contains(name), "{}: {name}", header.path);
+        }
+    }
+}
+
+/// The names that begin with ours, in the comments or in the code.
+fn names(header: &str, in_comments: bool) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (at, part) in header.split("/*").enumerate() {
+        // What is before the first one is code.
+        let (comment, code) = match at {
+            0 => ("", part),
+            _ => part.split_once("*/").expect("a comment that ends"),
+        };
+        let looked_at = if in_comments { comment } else { code };
+        let words = looked_at.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        names.extend(
+            words.filter(|word| word.starts_with("sluice_") || word.starts_with("SLUICE_")),
+        );
+    }
+    names
 }
