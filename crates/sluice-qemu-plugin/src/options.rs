@@ -22,7 +22,7 @@ pub enum Options {
 }
 
 /// How to record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Record {
     /// The file that the trace goes to.
     pub out: PathBuf,
@@ -248,6 +248,15 @@ impl Record {
     pub fn write(&self, result: &RecordedAccesses) {
         if let Some(path) = &self.result {
             write(path, result);
+        }
+    }
+
+    /// Says why there is no whole trace: at once, for the program may go on for long, and where the
+    /// result would be.
+    pub fn write_end(&self, why: &str) {
+        eprintln!("sluice: recording ended: {why}");
+        if let Some(path) = &self.result {
+            write(path, &why);
         }
     }
 }

@@ -57,9 +57,9 @@ pub fn install(id: Id, info: &Info, options: Record) -> Result<(), Error> {
     let writer = Writer::new(file, &header)?;
     let (pipe, receiver) = Pipe::new();
     let pipe = Arc::new(pipe);
-    let theirs = pipe.clone();
-    let encoder = Worker::start("sluice-trace", move || encode(&theirs, &receiver, writer))
-        .map_err(Error::Thread)?;
+    let (theirs, told) = (pipe.clone(), options.clone());
+    let encode = move || encode(&told, &theirs, &receiver, writer);
+    let encoder = Worker::start("sluice-trace", encode).map_err(Error::Thread)?;
     let recorder = Recorder {
         options,
         pipe,
@@ -107,15 +107,15 @@ fn out_of_the_way(file: File) -> io::Result<File> {
     }
 }
 
-/// Writes the trace to its end. An error is told at once, for the program may go on for long; there
-/// is no summary then.
+/// Writes the trace to its end. There is no summary of one that is cut.
 fn encode(
+    options: &Record,
     pipe: &Pipe<Access>,
     receiver: &Receiver<Message<Access>>,
     writer: Writer<File>,
 ) -> Option<Summary> {
     write(pipe, receiver, writer)
-        .inspect_err(|error| eprintln!("sluice: recording ended: {error}"))
+        .inspect_err(|error| options.write_end(&error.to_string()))
         .ok()?
 }
 
@@ -274,6 +274,6 @@ fn end() {
             bytes: summary.bytes,
         }),
         None | Some(Ok(None)) => {}
-        Some(Err(_)) => eprintln!("sluice: recording ended: a bug of the encoder"),
+        Some(Err(_)) => recorder.options.write_end("a bug of the encoder"),
     }
 }

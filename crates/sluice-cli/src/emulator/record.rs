@@ -3,7 +3,7 @@
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
-use sluice_results::{RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
+use sluice_results::{Exit, RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
 use sluice_stats::share;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,15 +33,24 @@ impl Recording<'_> {
         Ok(plugin)
     }
 
-    /// Prints how much was recorded, and ends as what was executed.
+    /// Prints how much was recorded, and ends as what was executed. A trace that is cut ends with an
+    /// error in any case.
     pub fn finish(&self, emulated: Emulated) -> Result<ExitCode, Error> {
-        match emulated.result() {
-            Some(counted) => self.print(counted, emulated.wall_s)?,
-            None => errln!(
-                "sluice: QEMU ended before the program did; {} has what was written until then",
-                self.file.display()
-            ),
+        if let Some(counted) = emulated.result() {
+            self.print(counted, emulated.wall_s)?;
+            return Ok(leave(emulated.exit));
         }
+        // Why the recording ended, which the plugin has said when it did.
+        if emulated.result::<String>().is_some() {
+            return Ok(match emulated.exit {
+                Exit::Code(0) => ExitCode::from(2),
+                exit => leave(exit),
+            });
+        }
+        errln!(
+            "sluice: QEMU ended before the program did; {} has what was written until then",
+            self.file.display()
+        );
         Ok(leave(emulated.exit))
     }
 

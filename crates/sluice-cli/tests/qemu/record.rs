@@ -139,6 +139,34 @@ fn what_a_killed_program_did_can_be_read() {
     assert!(accesses(&trace).len() >= 1 << 16, "whole blocks");
 }
 
+/// The program goes on, and its trace is cut.
+#[test]
+fn a_trace_that_has_no_room_is_an_error_that_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let limited = |script: &str| {
+        let limits = "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\"";
+        let sluice = sluice();
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", limits]).arg(sluice.get_program());
+        let given = sluice.get_envs();
+        command.envs(given.filter_map(|(key, value)| Some((key, value?))));
+        command.args(["trace", "record", "--filter", "none", "-o"]);
+        command.arg(&trace).args(["--", "/bin/sh", "-c", script]);
+        command.output().unwrap()
+    };
+    let busy = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo done; exit";
+    for (code, expected) in [(0, 2), (7, 7)] {
+        let out = limited(&format!("{busy} {code}"));
+        assert_eq!(out.status.code(), Some(expected), "{out:?}");
+        assert_eq!(out.stdout, b"done\n");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.starts_with("sluice: recording ended: "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(Reader::open(&trace).unwrap().unfinished().is_some());
+    }
+}
+
 fn refused(out: &Output) -> String {
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
