@@ -33,8 +33,8 @@ impl Recording<'_> {
         Ok(plugin)
     }
 
-    /// Prints how much was recorded, and ends as what was executed. A trace that is cut ends with an
-    /// error in any case.
+    /// Prints how much was recorded, and ends as what was executed. A trace that is cut ends with
+    /// an error in any case.
     pub fn finish(&self, emulated: Emulated) -> Result<ExitCode, Error> {
         if let Some(counted) = emulated.result() {
             self.print(counted, emulated.wall_s)?;
