@@ -20,6 +20,9 @@ KEY = b"sluice"
 CONFIG = "config."
 ERROR = "error"
 _UNIT = re.compile(r"_(ps|ns|us|ms|s|bytes|gb_s|mb_s|iops|j|w)$")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""Labels that are numbers; ``007`` and ``1_0`` are names."""
 _WORDS = {"gb_s": "GB/s", "mb_s": "MB/s", "bytes": "B", "j": "J", "w": "W"}
 
 
@@ -49,12 +52,12 @@ def without_unit(part: str) -> str:
 
 
 def axis(name: str, labels: Sequence[str]) -> Column:
-    """Of the values of an axis: numbers if all of them are."""
-    for kind in (int, float):
-        try:
-            return Column(name, "axis", [kind(label) for label in labels])
-        except ValueError:
-            continue
+    """Of the values of an axis: numbers if all of them are, and no two are the same number."""
+    for kind, text in ((int, _WHOLE), (float, _NUMBER)):
+        if all(text.fullmatch(label) for label in labels):
+            numbers = [kind(label) for label in labels]
+            if len(set(numbers)) == len(set(labels)):
+                return Column(name, "axis", numbers)
     return Column(name, "axis", list(labels))
 
 
@@ -87,9 +90,7 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
     fields, arrays = [], []
     for one in columns:
         about = {"kind": one.kind, "unit": one.unit, "formula": one.formula}
-        texts = one.kind in ("config", "error") or any(isinstance(v, str) for v in one.values)
-        whole = not texts and all(type(value) is int for value in one.values)
-        kind = pyarrow.string() if texts else pyarrow.int64() if whole else pyarrow.float64()
+        kind = getattr(pyarrow, _kind(one))()
         arrays.append(_array(one.values, kind))
         fields.append(pyarrow.field(one.name, kind, metadata={
             key: value for key, value in about.items() if value}))
@@ -98,6 +99,20 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
     out = io.BytesIO()
     parquet.write_table(table, out, compression="zstd")
     return out.getvalue()
+
+
+def _kind(column: Column) -> str:
+    """The type of a column, by its name in Arrow."""
+    values = column.values
+    if column.kind in ("config", "error") or any(isinstance(value, str) for value in values):
+        return "string"
+    if not all(type(value) is int for value in values):
+        return "float64"
+    # Seeds reach further than numbers with a sign.
+    low, high = min(values, default=0), max(values, default=0)
+    if -2**63 <= low and high < 2**63:
+        return "int64"
+    return "uint64" if 0 <= low and high < 2**64 else "string"
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
@@ -116,7 +131,8 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
             raise TableError(f"a column of {ends[-1]} bytes of text; Parquet takes 2 GiB")
         data = [ends.astype(np.int32), b"".join(rows)]
     else:
-        numbers = values if kind == pyarrow.int64() else [_number(value) for value in values]
+        whole = kind in (pyarrow.int64(), pyarrow.uint64())
+        numbers = values if whole else [_number(value) for value in values]
         known = [number is not None for number in numbers]
         data = [np.array([number or 0 for number in numbers], kind.to_pandas_dtype())]
     there = np.packbits(known, bitorder="little")

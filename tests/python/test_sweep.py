@@ -15,11 +15,13 @@ from browser import Browser
 from experiments import Lab
 
 import sluice
+from sluice.reproduce import matrix
 from sluice.reproduce.engines import Program
 from sluice.reproduce.engines.local import Local
 from sluice.reproduce.quantity import spread
 from sluice.reproduce.spread import interval
 from sluice.sweep import labels, main
+from sluice.sweep.plan import plan
 
 LOADS = ["--over", "load=1us,2us,4us"]
 SPEEDS = ["--over", "device.speed=1,4"]
@@ -100,6 +102,70 @@ def test_the_options_of_a_live_run_are_not_its_programs(lab: Lab, program: list[
                  *program) == 0
     assert lab.calls()[1] == (
         f"run --set device.speed=4 --json --load 1us --work 5 {' '.join(program)}")
+
+
+@pytest.mark.parametrize(("command", "expected", "live"), [
+    ("size -- ./p x", "size --set a.b=1 --json --seed 7 -- ./p x", True),
+    ("size ./p --json", "size --set a.b=1 --json --seed 7 ./p --json", True),
+    ("size --trace t", "size --trace t --seed 7 --set a.b=1 --json", False),
+    ("size --trace=t --json", "size --trace=t --seed 7 --set a.b=1 --json", False),
+    ("curve --on live", "curve --set a.b=1 --json --seed 7 --on live", True),
+    ("curve --on=host", "curve --set a.b=1 --json --seed 7 --on=host", True),
+    ("curve --on simulated", "curve --on simulated --seed 7 --set a.b=1 --json", False),
+    ("curve --fabric esf", "curve --fabric esf --seed 7 --set a.b=1 --json", False),
+    ("trace record -- p", "trace record --seed 7 --set a.b=1 --json -- p", False),
+])
+def test_a_programs_words_stay_its_own_and_what_measures_time_is_alone(
+        command: str, expected: str, live: bool) -> None:
+    found = plan(["seed=7", "a.b=1"], [], command.split()).experiment
+    assert found.live is live
+    assert " ".join(matrix.runs(found)[0].arguments) == expected
+
+
+def test_a_curve_of_several_kinds_is_alone_if_one_is_live() -> None:
+    assert plan(["on=simulated,live"], [], ["curve"]).experiment.live
+    assert not plan(["on=simulated"], [], ["curve"]).experiment.live
+    assert not plan(["trace=a,b"], [], ["size"]).experiment.live
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["--measure", "error = time_s"], "--measure error: the results have that name for"),
+    (["--measure", "load = time_s"], "--measure load: --over has that name, too"),
+    (["--measure", "config.x"], "--measure config.x: the results have that name for"),
+    (["--measure", "a = time_s", "--measure", "a = 2 * time_s"],
+     "--measure a: that name is there twice"),
+    (["--measure", "time_s", "--measure", "time_s"], "--measure time_s: that name is there twice"),
+    (["--over", "error=1,2"], "--over error: the results have that name for"),
+])
+def test_columns_have_names_of_their_own(
+        lab: Lab, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+    assert sweep(lab, *LOADS, *words, *COMMAND) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"sluice sweep: {told}") and said.count("\n") == 1, said
+    assert lab.calls() == []
+
+
+def test_a_comparison_is_a_number(lab: Lab) -> None:
+    assert sweep(lab, *LOADS, "--measure", "slow = time_s > 150", *COMMAND) == 0
+    values = [run["values"]["slow"] for run in document(lab)["runs"]]
+    assert values == [0, 1, 1] and not any(isinstance(value, bool) for value in values)
+    assert sluice.read_runs(lab.out / "results.parquet")["slow"].tolist() == [0, 1, 1]
+
+
+def test_labels_stay_what_they_are(lab: Lab) -> None:
+    large = [2**63 - 1, 2**63, 2**64 - 1]
+    seeds = ",".join(map(str, large))
+    assert sweep(lab, "--over", "load=1us", "--over", f"seed={seeds}", "--over",
+                 "sign=-1,9223372036854775808", "--over", "name=007,10", "--over", "line=1_0,2",
+                 "--over", "part=0.5,1e3", "--over", "same=1.0,1", *COMMAND) == 0
+    runs = sluice.read_runs(lab.out / "results.parquet")
+    found = runs.to_arrow()
+    assert sorted(set(found["seed"].to_pylist())) == large
+    assert sorted(set(found["sign"].to_pylist())) == ["-1", "9223372036854775808"]
+    assert sorted(set(found["name"].to_pylist())) == ["007", "10"]
+    assert sorted(set(found["line"].to_pylist())) == ["1_0", "2"]
+    assert sorted(set(found["part"].to_pylist())) == [0.5, 1000.0]
+    assert sorted(set(found["same"].to_pylist())) == ["1", "1.0"]
 
 
 def test_a_wrong_measure_stops_after_one_run(
@@ -213,6 +279,15 @@ def test_repeats_that_failed_are_not_counted(
     table = capsys.readouterr().out.splitlines()
     assert "of" not in table[1] and table[2].endswith("of 2")
     assert [row[3] for row in numbers(lab)[1:]] == ["3", "2", "3"]
+
+
+def test_where_every_repeat_failed_none_is_counted(
+        lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSE", "--load 2us")
+    assert sweep(lab, *LOADS, *SPEEDS, "--mean", "speed", *COMMAND) == 1
+    assert capsys.readouterr().out.splitlines()[2].split() == ["2us", "none"]
+    assert numbers(lab)[2] == ["2us", "", "", "0", "", ""]
+    assert [row["values"]["time_s"]["n"] for row in document(lab)["means"]["rows"]] == [2, 0, 2]
 
 
 def test_one_repeat_has_no_interval_and_nothing_beside_repeats_no_picture(lab: Lab) -> None:

@@ -140,6 +140,17 @@ def test_bad_files_are_told_and_nothing_runs(
     assert said in told and told.count("\n") == 1 and lab.calls() == []
 
 
+@pytest.mark.parametrize(("command", "told"), [
+    ("sluice sim --work 100", "-- sluice: the command begins behind the program's name"),
+    ("sim --work 100 --out x", "-- .. --out x: all runs would write there"),
+])
+def test_the_command_of_a_file_is_checked_as_any_other(
+        lab: Lab, capsys: pytest.CaptureFixture[str], command: str, told: str) -> None:
+    assert sweep(lab, FILE.replace("sim --work 100", command)) == 2
+    said = capsys.readouterr().err
+    assert told in said and said.count("\n") == 1 and lab.calls() == []
+
+
 def test_a_command_stands_in_one_place(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep(lab, FILE, "--", "sim") == 2
     assert "the command is in the file, and behind --" in capsys.readouterr().err

@@ -40,8 +40,7 @@ def _sweep(options: argparse.Namespace) -> bool:
         values = section.read(options.file).values()
     wanted = shards.Wanted(tuple(options.over), tuple(options.measure), tuple(command),
                            options.mean, values, pareto.asked(options))
-    wanted.plan()
-    _fits(command)
+    _fits(wanted.plan().command)
     program.check_out(options.out)
     engine = engines.make(options)
     # Drawing takes a second to import: a mistyped argument is told before that.
@@ -59,7 +58,7 @@ def _sweep(options: argparse.Namespace) -> bool:
 
 def _fits(command: Sequence[str]) -> None:
     """Raises ``ExperimentError`` for a command whose runs could not come out."""
-    if command[:1] == ["sluice"]:
+    if command[0] == "sluice":
         raise ExperimentError("-- sluice: the command begins behind the program's name; leave"
                               f" `sluice` out: -- {' '.join(command[1:3])} ..")
     ours = command[:command.index("--")] if "--" in command else command

@@ -31,4 +31,6 @@ def labels(axes: Sequence[Axis], cell: tuple[str, ...]) -> list[str]:
 def at(grid: Grid, place: Mapping[str, str]) -> float | None:
     """The value of a run, or of all those that a formula has made one of."""
     value = grid.cells.get(tuple(place[axis] for axis in grid.axes))
+    if isinstance(value, bool):
+        return float(value)
     return value if isinstance(value, int | float) and math.isfinite(value) else None

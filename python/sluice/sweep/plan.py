@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sluice import parquet
 from sluice.errors import ExperimentError
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.matrix import names_to_fill
 from sluice.reproduce.spec import Axis, Experiment, Label, Metric
+from sluice.sweep import cells
 from sluice.sweep.file import File, Points
 
 LIVE = ("run", "vm")
-"""Commands that measure time: one run at a time."""
-
+"""Commands that measure time: one run at a time. So do some of others."""
+HOSTS = ("live", "host")
+"""Where a curve measures time."""
 
 RANGE_MAX = 10_000
 """Values of a range, at most."""
@@ -55,10 +58,11 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
     axes = [_points(one, names) for one in file.points]
     axes += [Axis(names[key], key, tuple(_label(key, value) for value in values))
              for key, values in pairs]
-    live, given = command[0] in LIVE, tuple(command)
-    command = _with_options(command, names, 1 if live else None)
+    live, given = _is_live(command, pairs), tuple(command)
+    command = _without_json(command, live)
+    command, options_at = _with_options(command, names, 1 if live else _end(command))
     _check_braces(command, [*names.values(), *(one.name for one in file.points)])
-    derived = dict(_measure(text) for text in [*file.measures, *measures])
+    derived = _derived([*file.measures, *measures], cells.heads(axes))
     used = {name for formula in derived.values() for name in formula.names}
     experiment = Experiment(
         name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
@@ -66,7 +70,7 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
         live=live, quick=False,
         metrics=metrics(sorted(used)),
         derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=(),
-        options_at=1 if live else None)
+        options_at=1 if live else options_at)
     if mean and file.mean:
         raise ExperimentError(f"--mean {mean}: the file has mean = {file.mean!r}; leave one out")
     mean = mean or file.mean
@@ -74,15 +78,33 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
                 given)
 
 
-def _with_options(command: Sequence[str], names: dict[str, str], at: int | None) -> list[str]:
-    """With an option for each key that is no setting and stands nowhere in it."""
-    command, options = _without_json(command), []
+def _is_live(command: Sequence[str], pairs: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    """Whether its runs measure time, so that two at once would disturb each other."""
+    ours = command[:_end(command)]
+    if command[0] == "size":
+        traced = any(word.split("=")[0] == "--trace" for word in ours)
+        return not traced and all(key != "trace" for key, _ in pairs)
+    if command[0] == "curve":
+        on = [value for key, values in pairs if key == "on" for value in values]
+        behind = [word.removeprefix("--on=") for word in ours if word.startswith("--on=")]
+        behind += [next_ for word, next_ in zip(ours, ours[1:], strict=False) if word == "--on"]
+        return any(value in HOSTS for value in [*on, *behind])
+    return command[0] in LIVE
+
+
+def _end(command: Sequence[str]) -> int:
+    """Where the options of a command end: what stands behind ``--`` is a program's."""
+    return command.index("--") if "--" in command else len(command)
+
+
+def _with_options(command: Sequence[str], names: dict[str, str], at: int) -> tuple[list[str], int]:
+    """With an option at this place for each key that is no setting and stands nowhere in it; and
+    the place behind them."""
+    options: list[str] = []
     for key, name in names.items():
         if "." not in key and name not in names_to_fill(command):
             options += [f"--{key}", f"{{{name}}}"]
-    # What stands at the end of a live command is a program's.
-    at = len(command) if at is None else at
-    return [*command[:at], *options, *command[at:]]
+    return [*command[:at], *options, *command[at:]], at + len(options)
 
 
 def _points(points: Points, names: dict[str, str]) -> Axis:
@@ -106,10 +128,10 @@ def _mean(experiment: Experiment, key: str) -> str:
                           f" {', '.join(axis.title for axis in experiment.axes)}")
 
 
-def _without_json(command: Sequence[str]) -> list[str]:
+def _without_json(command: Sequence[str], live: bool) -> list[str]:
     """The option is added to every run; behind ``--`` it is a program's."""
     words = [*command]
-    until = words.index("--") if "--" in words else 0 if words[0] in LIVE else len(words)
+    until = 0 if live and "--" not in words else _end(words)
     return [word for word in words[:until] if word != "--json"] + words[until:]
 
 
@@ -169,6 +191,26 @@ def _check_braces(command: Sequence[str], names: Sequence[str]) -> None:
             raise ExperimentError(f"the command has {{{name}}}, and no --over gives it values;"
                                   f" there are {', '.join(names)}. For the word itself in braces"
                                   f" write {{{{{name}}}}}")
+
+
+def _derived(texts: Sequence[str], heads: Sequence[str]) -> dict[str, Formula]:
+    """Measures by their names, which the tables have as heads beside others."""
+    if parquet.ERROR in heads:
+        raise ExperimentError(f"--over {parquet.ERROR}: the results have that name for what was"
+                              " wrong with a run")
+    derived: dict[str, Formula] = {}
+    for name, formula in map(_measure, texts):
+        if name == parquet.ERROR or name.startswith(parquet.CONFIG):
+            why = "the results have that name for what was wrong with a run, or its settings"
+        elif name in heads:
+            why = "--over has that name, too"
+        elif name in derived:
+            why = "that name is there twice"
+        else:
+            derived[name] = formula
+            continue
+        raise ExperimentError(f"--measure {name}: {why}; give it another, as in NAME = FORMULA")
+    return derived
 
 
 def _measure(text: str) -> tuple[str, Formula]:

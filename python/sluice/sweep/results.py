@@ -49,8 +49,10 @@ def means(one: Evaluated, axis: str) -> Means | None:
     rows = []
     for cell in left:
         place = dict(zip(names, cell, strict=True))
-        rows.append((cell, {name: {what: cells.at(grid, place) for what, grid in by.items()}
-                            for name, by in grids.items()}))
+        found = {name: {what: cells.at(grid, place) for what, grid in by.items()}
+                 for name, by in grids.items()}
+        # Nothing is counted where every repeat failed.
+        rows.append((cell, {name: by | {"n": by["n"] or 0} for name, by in found.items()}))
     return Means(axis, formulas, tuple(rows))
 
 
@@ -199,6 +201,8 @@ def note(one: Evaluated, found: Means) -> str:
 
 
 def _told(value: Mapping[str, float | None], repeats: int) -> str:
+    if not value["n"]:
+        return "none"
     known = spread(value["mean"], value["interval"])
     return known if value["n"] == repeats else f"{known} of {number(value['n'])}"
 
