@@ -15,6 +15,7 @@ from sluice import progress as bars
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
+from sluice.seeds import checked
 
 
 class Device:
@@ -41,7 +42,7 @@ class Device:
                  **settings: object) -> None:
         values = dict(overrides or {}) | _by_key(settings)
         self.preset = preset
-        self._core = _core.Device(preset, values, seed, policy, prefetcher)
+        self._core = _core.Device(preset, values, checked(seed), policy, prefetcher)
         self._lock = threading.Lock()
 
     def access(self, addresses: npt.ArrayLike, writes: npt.ArrayLike | None = None,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sluice.errors import ControlError, InputError, RunError
 from sluice.reproduce import program
 from sluice.result import Result
+from sluice.seeds import checked
 
 _PAGE = 4096
 
@@ -42,6 +43,7 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
     True
     """
     words = [os.fspath(word) for word in command]
+    seed = checked(seed)
     values = (overrides or {}).items()
     sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
     if profile:

@@ -12,6 +12,7 @@ from sluice import _core
 from sluice.errors import BadValueError
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
+from sluice.seeds import checked
 
 
 def version() -> str:
@@ -137,7 +138,8 @@ def replay(device: str, overrides: Mapping[str, object] | None, pages: npt.Array
     >>> sluice.replay("cxl-ssd", small, np.tile(np.arange(256), 4)).hits        # 256 pages fit
     768
     """
-    return Result(_core.replay(device, overrides, _numbers(pages), seed, policy, prefetcher))
+    return Result(_core.replay(device, overrides, _numbers(pages), checked(seed), policy,
+                               prefetcher))
 
 
 def policy_misses(device: str, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
@@ -150,7 +152,7 @@ def policy_misses(device: str, overrides: Mapping[str, object] | None, pages: np
     >>> sluice.policy_misses("cxl-ssd", small, np.tile(np.arange(257), 4)).misses
     1028
     """
-    return Result(_core.policy_misses(device, overrides, _numbers(pages), seed))
+    return Result(_core.policy_misses(device, overrides, _numbers(pages), checked(seed)))
 
 
 def optimum(pages: npt.ArrayLike, cache_pages: int, ways: int | None = None) -> int:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 
 from sluice import _core
 from sluice import progress as bars
+from sluice.errors import WorkloadError
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
+from sluice.seeds import checked
 
 
 def simulate(device: str, overrides: Mapping[str, object] | None = None, workload: str = "chase",
@@ -32,8 +34,13 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     1536
     """
     with _bar(progress, "accesses") as told:
-        return Result(_core.simulate(device, overrides, workload, hits, seed, bound, policy, warmup,
-                                     prefetcher, told))
+        found = Result(_core.simulate(device, overrides, workload, hits, checked(seed), bound,
+                                      policy, warmup, prefetcher, told))
+    if warmup and not found["accesses"] and found["warmup_accesses"]:
+        what = "more accesses in the workload than that"
+        raise WorkloadError(f"bad value for `warmup`: {warmup}; expected {what}", key="warmup",
+                            value=str(warmup), expected=what)
+    return found
 
 
 def simulate_system(system: str, workload: str, overrides: Mapping[str, object] | None = None,
@@ -54,7 +61,7 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     """
     with _bar(progress, "instructions") as told:
         return Result(_core.simulate_system(system, workload, overrides, scale, warmup,
-                                            instructions, timeline, seed, check, told))
+                                            instructions, timeline, checked(seed), check, told))
 
 
 def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
@@ -71,7 +78,8 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     True
     """
     with _bar(progress, "requests") as told:
-        return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, seed, told))
+        return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, checked(seed),
+                                            told))
 
 
 def _bar(wanted: bool | None, what: str) -> bars.Bar:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,8 +164,30 @@ def test_bad_workloads_are_refused_before_anything_runs() -> None:
     with pytest.raises(sluice.BadValueError) as hits:
         sluice.simulate("cylon", SMALL, CHASE, hits="some")
     assert (hits.value.key, hits.value.expected) == ("hits", "one of all, misses")
-    with pytest.raises(OverflowError):
-        sluice.simulate("cylon", SMALL, CHASE, seed=-1)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "1"])
+def test_a_seed_that_is_none_is_told(seed: Any) -> None:
+    for call in (lambda: sluice.simulate("cylon", SMALL, CHASE, seed=seed),
+                 lambda: sluice.simulate_system("base-cssd", "srad", seed=seed),
+                 lambda: sluice.simulate_fabric("esf", seed=seed),
+                 lambda: sluice.replay("cylon", SMALL, [1], seed),
+                 lambda: sluice.policy_misses("cylon", SMALL, [1], seed),
+                 lambda: sluice.Device("cylon", SMALL, seed=seed),
+                 lambda: sluice.run(["true"], seed=seed)):
+        with pytest.raises(sluice.BadValueError) as told:
+            call()
+        assert (told.value.key, told.value.value) == ("seed", str(seed))
+    assert sluice.simulate("cylon", SMALL, CHASE, seed=2**64 - 1).seed == 2**64 - 1
+
+
+def test_a_warm_up_of_all_accesses_leaves_nothing_to_tell() -> None:
+    spec = "uniform:size=1MiB,ops=100"
+    assert sluice.simulate("cylon", SMALL, spec, warmup=99).accesses == 1
+    for warmup in (100, 101):
+        with pytest.raises(sluice.WorkloadError, match="more accesses") as told:
+            sluice.simulate("cylon", SMALL, spec, warmup=warmup)
+        assert (told.value.key, told.value.value) == ("warmup", str(warmup))
 
 
 INTERRUPTED = f"""
