@@ -236,7 +236,22 @@ impl<R: Read + Seek> Reader<R> {
         done
     }
 
+    /// Reads a block, whose CPUs must be those of the index.
     fn load(&mut self, block: usize) -> Result<bool, Error> {
+        if !self.decode(block)? {
+            return Ok(false);
+        }
+        let (counts, cpus) = (self.decoder.counts(), &self.index.cpus);
+        if counts.len() > cpus.len() || counts.iter().zip(cpus).any(|(count, all)| count > all) {
+            return Err(Error::damaged(
+                self.index.blocks[block].offset,
+                "the block has more CPUs or instructions than the index",
+            ));
+        }
+        Ok(true)
+    }
+
+    fn decode(&mut self, block: usize) -> Result<bool, Error> {
         let Some(entry) = self.index.blocks.get(block).copied() else {
             return Ok(false);
         };
@@ -365,7 +380,7 @@ impl<R: Read + Seek> Reader<R> {
             offset = head.end();
         }
         if let Some(last) = self.index.blocks.len().checked_sub(1) {
-            self.go_to(last)?;
+            self.decode(last)?;
             self.index.cpus = self.decoder.counts().to_vec();
         }
         self.decoder.forget();

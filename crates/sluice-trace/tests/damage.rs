@@ -340,3 +340,22 @@ fn blocks_are_read_by_their_number() {
     let over = std::panic::AssertUnwindSafe(|| reader.read_block(3).is_ok());
     assert!(std::panic::catch_unwind(over).is_err());
 }
+
+/// Replaying one ended in a panic.
+#[test]
+fn an_index_of_fewer_cpus_or_instructions_than_the_blocks_is_refused() {
+    let bytes = file();
+    let good = due(&bytes);
+    let blocks = good.len() - 2;
+    let told = |cpus: &[u64]| {
+        let numbers = [&good[..blocks], &[cpus.len() as u64], cpus].concat();
+        read(&indexed(&bytes, &numbers))
+    };
+    assert_eq!(told(&[60]).unwrap(), accesses());
+    assert_eq!(told(&[61, 5]).unwrap(), accesses());
+    for cpus in [&[][..], &[59], &[0, 60]] {
+        let told = told(cpus).unwrap_err().to_string();
+        let why = "the block has more CPUs or instructions than the index";
+        assert!(told.ends_with(why), "{cpus:?}: {told}");
+    }
+}

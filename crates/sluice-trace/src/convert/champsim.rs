@@ -134,7 +134,11 @@ impl Instruction {
         let places = match access.kind {
             Kind::Load => &mut self.loads[..],
             Kind::Store => &mut self.stores[..],
-            Kind::Fetch => return self.ip.replace(access.address).is_none(),
+            Kind::Fetch if self.ip.is_some() => return false,
+            Kind::Fetch => {
+                self.ip = Some(access.address);
+                return true;
+            }
             // `Format::takes` lets none through.
             _ => return true,
         };
@@ -254,7 +258,7 @@ impl Sink for Made {
         );
         note(
             self.split,
-            "instructions with more than 4 loads or 2 stores became several",
+            "instructions with more than 4 loads, 2 stores or a fetch became several",
         );
         if self.fetches == 0 {
             notes.push("addresses of instructions are made up: a loop of 1024".to_owned());

@@ -1,8 +1,8 @@
 //! Text with a request in each line, in columns that its user names.
 
-use super::pieces::Pieces;
+use super::pieces::{self, Pieces};
 use super::{Clock, Format, Input, Options, Output, Part, RequestForm, Sink, Source, input::Text};
-use crate::{Access, Error, Header, Kind};
+use crate::{Access, CPUS_MAX, Error, Header, Kind};
 use sluice_units::LINE_BYTES;
 use std::fmt;
 use std::io::Write;
@@ -25,8 +25,6 @@ pub const FORMAT: Format = Format {
 
 /// Columns of a line, at most.
 const COLUMNS_MAX: usize = 32;
-/// A request of more is a mistake, and would become millions of accesses.
-const REQUEST_BYTES_MAX: u64 = 1 << 30;
 /// Nanoseconds of a second.
 const UNITS: u64 = 1_000_000_000;
 /// Nanoseconds of each unit of time.
@@ -116,6 +114,7 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
         per_second: options.per_second,
         form: options.request,
         is_begun: false,
+        empty: 0,
     }))
 }
 
@@ -127,6 +126,8 @@ struct Read {
     per_second: u64,
     form: RequestForm,
     is_begun: bool,
+    /// Requests for nothing.
+    empty: u64,
 }
 
 /// What a line asks for.
@@ -143,15 +144,20 @@ impl Source for Read {
         if !self.text.line(&mut self.line)? {
             return Ok(false);
         }
+        // A heading may stand behind comments.
+        if self.line.is_empty() || self.line.starts_with(b"#") {
+            return Ok(true);
+        }
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         let is_heading = is_first
             && self
                 .field(Column::Address)
                 .is_none_or(|it| number(it).is_none());
-        if self.line.is_empty() || self.line.starts_with(b"#") || is_heading {
+        if is_heading {
             return Ok(true);
         }
         let request = self.request()?;
+        self.empty += u64::from(request.size == 0 && request.kind != Kind::BlockFlush);
         let instructions = self.clock.at(request.time_ns, UNITS, self.per_second);
         let pieces = Pieces {
             cpu: request.cpu,
@@ -165,7 +171,11 @@ impl Source for Read {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.clock.notes()
+        let mut notes = self.clock.notes();
+        if self.empty > 0 {
+            notes.push(format!("{} requests of 0 bytes left out", self.empty));
+        }
+        notes
     }
 }
 
@@ -212,16 +222,19 @@ impl Read {
         }
         let address = self.number(Column::Address, "address", 0)?;
         let size = self.number(Column::Size, "size", LINE_BYTES)?;
-        if size > REQUEST_BYTES_MAX || address.checked_add(size).is_none() {
-            return Err(self.wrong(format!("size: {size} bytes; expected 1 GiB at most")));
+        if let Some(why) = pieces::refusal("size", address, size) {
+            return Err(self.wrong(why));
         }
         let cpu = self.number(Column::Cpu, "cpu", 0)?;
+        let known = u32::try_from(cpu).ok().filter(|cpu| *cpu < CPUS_MAX);
+        let cpu = known
+            .ok_or_else(|| self.wrong(format!("cpu: {cpu}; expected less than {CPUS_MAX}")))?;
         Ok(Request {
             time_ns: self.time_ns()?,
             kind: self.kind()?,
             address,
             size,
-            cpu: u32::try_from(cpu).unwrap_or(u32::MAX),
+            cpu,
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns.
 
-use super::pieces::Pieces;
+use super::pieces::{self, Pieces};
 use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};
 use std::io::Write;
@@ -28,8 +28,6 @@ const HEADING: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTi
 const UNITS: u64 = 10_000_000;
 /// A request becomes an access for each page.
 const PAGE_BYTES: u64 = 4096;
-/// A request of more is a mistake, and would become millions of accesses.
-const REQUEST_BYTES_MAX: u64 = 1 << 30;
 
 fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
     Ok(Box::new(Read {
@@ -92,9 +90,7 @@ impl Source for Read {
     fn notes(&self) -> Vec<String> {
         let mut notes = self.clock.notes();
         let requests = self.requests;
-        notes.push(format!(
-            "{requests} requests, for each page of 4 KiB that one touches"
-        ));
+        notes.push(format!("{requests} requests"));
         if self.empty > 0 {
             notes.push(format!("{} requests of 0 bytes left out", self.empty));
         }
@@ -133,8 +129,8 @@ impl Read {
             _ => return Err(wrong(format!("Type: \"{kind}\"; expected Read or Write"))),
         };
         let (offset, size) = (number("Offset", offset)?, number("Size", size)?);
-        if size > REQUEST_BYTES_MAX || offset.checked_add(size).is_none() {
-            return Err(wrong(format!("Size: {size} bytes; expected 1 GiB at most")));
+        if let Some(why) = pieces::refusal("Size", offset, size) {
+            return Err(wrong(why));
         }
         Ok(Request {
             time: number("Timestamp", time)?,
@@ -175,7 +171,9 @@ impl Made {
             Kind::Store | Kind::BlockWrite => "Write",
             _ => "Read",
         };
-        let (time, start, size) = (self.time, access.address, end - access.address);
+        let (time, start) = (self.time, access.address);
+        // Behind the last address there is 0 again.
+        let size = end.wrapping_sub(start);
         let done = writeln!(self.out, "{time},sluice,0,{kind},{start},{size},0");
         done.map_err(Error::io("writing a trace"))
     }
@@ -183,8 +181,10 @@ impl Made {
 
 impl Sink for Made {
     fn push(&mut self, access: &Access) -> Result<(), Error> {
-        let end = access.address.saturating_add(u64::from(access.size));
-        if let Some((open, last, open_end)) = &mut self.open {
+        let end = access.address.wrapping_add(u64::from(access.size));
+        if let Some((open, last, open_end)) = &mut self.open
+            && *open_end != 0
+        {
             let next = Access {
                 address: *open_end,
                 size: access.size,

@@ -10,6 +10,9 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
+/// What some editors put before a text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// A file, or standard input.
 pub struct Input {
     path: Option<PathBuf>,
@@ -77,7 +80,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Reads a line without its end; false behind the last.
+    /// Reads a line without its end, and without a mark of the bytes' order before the first; false
+    /// behind the last.
     pub fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         line.clear();
         let read = self.bytes.read_until(b'\n', line);
@@ -85,6 +89,9 @@ impl Text {
             return Ok(false);
         }
         self.line += 1;
+        if self.line == 1 && line.starts_with(MARK) {
+            line.drain(..MARK.len());
+        }
         while line.last().is_some_and(|byte| b"\r\n".contains(byte)) {
             line.pop();
         }

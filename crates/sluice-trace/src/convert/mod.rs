@@ -364,7 +364,12 @@ impl Clock {
     }
 
     fn notes(&self) -> Vec<String> {
-        let note = || format!("{} requests go back in time; none was moved", self.back);
+        let note = || {
+            format!(
+                "{} requests go back in time; each has the latest time before it",
+                self.back
+            )
+        };
         (self.back > 0).then(note).into_iter().collect()
     }
 }

@@ -23,6 +23,8 @@ pub const FORMAT: Format = Format {
 const RECORD_BYTES: usize = 24;
 const NEXT_AT: usize = 16;
 const NEVER: i64 = -1;
+/// Bytes of an access to an object that one alone cannot have.
+const PIECE: u16 = 1 << 15;
 /// Requests read at a time, and patched at a time.
 const BATCH: usize = 4096;
 
@@ -60,7 +62,9 @@ impl Read {
             }
             false => id,
         };
-        number.checked_mul(object).ok_or_else(|| {
+        let address = number.checked_mul(object);
+        let whole = address.filter(|address| address.checked_add(object - 1).is_some());
+        whole.ok_or_else(|| {
             let what = format!(
                 "object {id} has no address in steps of {object} bytes; objects can be numbered \
                  as they come first (--number-objects)"
@@ -102,14 +106,23 @@ impl Source for Read {
                 pieces.push_to(self.options.request, out);
                 continue;
             }
-            // An object may lie across pages, and is one access all the same.
-            out.push(Access {
-                cpu: 0,
-                instructions,
-                address,
-                size: size.min(u64::from(u16::MAX)) as u16,
-                kind: Kind::Load,
-            });
+            // An object may lie across pages, and is one access all the same; a large one is more.
+            let (mut at, mut left) = (address, size);
+            while left > 0 {
+                let taken = match u16::try_from(left) {
+                    Ok(whole) => whole,
+                    Err(_) => PIECE,
+                };
+                out.push(Access {
+                    cpu: 0,
+                    instructions,
+                    address: at,
+                    size: taken,
+                    kind: Kind::Load,
+                });
+                at = at.wrapping_add(taken.into());
+                left -= u64::from(taken);
+            }
         }
         Ok(true)
     }

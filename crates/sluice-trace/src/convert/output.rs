@@ -1,4 +1,4 @@
-//! What is written: a file that has its name only once it is whole, or a pipe.
+//! What is written: a file that has its name only once it is whole, or a pipe or device.
 
 use crate::Error;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
@@ -15,9 +15,19 @@ const COMPRESSED: [(&str, &str); 4] = [
     ("bz2", "bzip2"),
 ];
 
+/// Links that lead from one to the next, as many as Linux follows.
+const LINKS_MAX: u32 = 40;
+
 /// A file or standard output.
 pub struct Output {
-    place: Option<NamedFile>,
+    place: Place,
+}
+
+enum Place {
+    Standard,
+    /// What is there and no file: a FIFO, a terminal or another device.
+    There(NamedFile),
+    New(NamedFile),
 }
 
 struct NamedFile {
@@ -35,13 +45,15 @@ pub struct Pending {
 }
 
 impl Output {
-    /// A file at a path, which has that name when it is kept; `-` is standard output.
+    /// A file at a path, which has that name when it is kept; `-` is standard output. What is at
+    /// the path and no file stays, and is written to. A link stays too: what it names is replaced.
     ///
     /// # Errors
     /// When it cannot be made, or its name promises a compression.
     pub fn new(path: &Path) -> Result<(Output, Option<Pending>), Error> {
         if path == Path::new("-") {
-            return Ok((Output { place: None }, None));
+            let place = Place::Standard;
+            return Ok((Output { place }, None));
         }
         let name = path.display().to_string();
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -50,32 +62,47 @@ impl Output {
                 "{name}: what is written is not compressed; write to - and pipe it to {program}"
             )));
         }
-        let (file, part) = make(path).map_err(Error::io(&name))?;
+        let path = match std::fs::metadata(path) {
+            Ok(there) if there.is_file() => path.canonicalize().map_err(Error::io(&name))?,
+            Ok(_) => {
+                let file = File::options().write(true).open(path);
+                let file = file.map_err(Error::io(&name))?;
+                let place = Place::There(NamedFile { file, name });
+                return Ok((Output { place }, None));
+            }
+            Err(_) => named(path).map_err(Error::io(&name))?,
+        };
+        let (file, part) = make(&path).map_err(Error::io(&name))?;
         let to_write = file.try_clone().map_err(Error::io(&name))?;
-        let place = Some(NamedFile {
+        let place = Place::New(NamedFile {
             file: to_write,
             name,
         });
-        let path = path.to_owned();
         Ok((Output { place }, Some(Pending { file, part, path })))
     }
 
     /// For a format that is written from its beginning to its end.
     pub(super) fn stream(self) -> Box<dyn Write> {
         match self.place {
-            Some(place) => Box::new(BufWriter::with_capacity(1 << 18, place.file)),
-            None => Box::new(BufWriter::with_capacity(1 << 18, io::stdout())),
+            Place::There(place) | Place::New(place) => {
+                Box::new(BufWriter::with_capacity(1 << 18, place.file))
+            }
+            Place::Standard => Box::new(BufWriter::with_capacity(1 << 18, io::stdout())),
         }
     }
 
     /// For a format that goes back.
     pub(super) fn file(self, format: &str) -> Result<(File, String), Error> {
-        let place = self.place.ok_or_else(|| {
+        let refused = |name: &str| {
             Error::Output(format!(
-                "-: {format} cannot be written to a pipe; name a file"
+                "{name}: {format} cannot be written to a pipe; name a file"
             ))
-        })?;
-        Ok((place.file, place.name))
+        };
+        match self.place {
+            Place::New(place) => Ok((place.file, place.name)),
+            Place::There(place) => Err(refused(&place.name)),
+            Place::Standard => Err(refused("-")),
+        }
     }
 }
 
@@ -121,6 +148,21 @@ impl Drop for Pending {
             let _ = std::fs::remove_file(part);
         }
     }
+}
+
+/// What a link names that leads to nothing yet; a path that is no link is what it names.
+fn named(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
+            Err(e) if [ErrorKind::InvalidInput, ErrorKind::NotFound].contains(&e.kind()) => {
+                return Ok(path);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
 }
 
 /// A file in the folder of `path`, without a name where that can be.

@@ -5,6 +5,18 @@ use super::RequestForm;
 use crate::{Access, BLOCK_PIECE, Kind};
 use sluice_units::{LINE_BYTES, PAGE_BYTES};
 
+/// A request of more is a mistake, and would become millions of accesses.
+const REQUEST_BYTES_MAX: u64 = 1 << 30;
+
+/// Why there is no request for so many bytes from an address on; `name` is what calls the bytes.
+pub fn refusal(name: &str, address: u64, size: u64) -> Option<String> {
+    if size > REQUEST_BYTES_MAX {
+        return Some(format!("{name}: {size} bytes; expected 1 GiB at most"));
+    }
+    let is_behind = u128::from(address) + u128::from(size) > 1 << 64;
+    is_behind.then(|| format!("{name}: {size} bytes from {address:#x} on end behind 2^64"))
+}
+
 /// A request of bytes that follow one another.
 pub struct Pieces {
     pub cpu: u32,
@@ -15,7 +27,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Adds its accesses, in the order of their addresses.
+    /// Adds its accesses, in the order of their addresses. It ends with the last address at most.
     pub fn push_to(&self, form: RequestForm, out: &mut Vec<Access>) {
         if self.kind == Kind::BlockFlush {
             return out.push(self.access(self.kind, 0, 0));
@@ -25,19 +37,20 @@ impl Pieces {
             (RequestForm::Block, Kind::Store) => Kind::BlockWrite,
             (_, kind) => kind,
         };
-        let (mut at, end) = (self.address, self.address + self.size);
-        while at < end {
-            let next = match form {
-                RequestForm::Block => at.saturating_add(BLOCK_PIECE.into()).min(end),
-                _ => (at / PAGE_BYTES + 1).saturating_mul(PAGE_BYTES).min(end),
+        let (mut at, mut left) = (self.address, self.size);
+        while left > 0 {
+            let taken = match form {
+                RequestForm::Block => u64::from(BLOCK_PIECE).min(left),
+                _ => (PAGE_BYTES - at % PAGE_BYTES).min(left),
             };
-            let piece_end = match form {
-                RequestForm::Block => next,
-                RequestForm::Lines => next,
-                RequestForm::Page => (at / LINE_BYTES + 1).saturating_mul(LINE_BYTES).min(next),
+            let size = match form {
+                RequestForm::Block | RequestForm::Lines => taken,
+                RequestForm::Page => (LINE_BYTES - at % LINE_BYTES).min(taken),
             };
-            out.push(self.access(kind, at, (piece_end - at) as u16));
-            at = next;
+            out.push(self.access(kind, at, size as u16));
+            // The last byte of a request may be the last that has an address.
+            at = at.wrapping_add(taken);
+            left -= taken;
         }
     }
 

@@ -10,6 +10,7 @@ use sluice_results::{TraceConvert, TraceConvertSchema, to_json};
 use sluice_trace::convert::{
     Columns, FORMATS, Format, Input, Options, Output, Report, RequestForm, convert,
 };
+use sluice_units::Bytes;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,8 +41,8 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "CPU")]
     pub cpu: Option<u32>,
     /// Size of an object of oracle-general: object N is the memory from N times that on
-    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
-    pub object: sluice_units::Bytes,
+    #[arg(long, value_name = "SIZE", default_value_t = OBJECT)]
+    pub object: Bytes,
     /// Number the objects of oracle-general as they come first, and put them next to each other:
     /// identifiers that are hashes are no addresses
     #[arg(long)]
@@ -54,7 +55,8 @@ pub struct ConvertArgs {
     pub instructions_per_second: u64,
     /// Most instructions without memory for each access in a trace of champsim, of which each takes
     /// 64 bytes; more than that is refused once they are over a million
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = sluice_units::parse_count)]
+    #[arg(long, value_name = "N", default_value_t = MAX_FILL,
+          value_parser = sluice_units::parse_count)]
     pub max_fill: u64,
     /// Print the report as one JSON object, `sluice.trace-convert/1`
     #[arg(long)]
@@ -103,6 +105,9 @@ fn endings(format: &Format) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
+/// Without `--object` and `--max-fill`.
+const OBJECT: Bytes = Bytes(4 << 10);
+const MAX_FILL: u64 = 1000;
 /// Bytes of an object that its size has room for.
 const OBJECT_MAX: u64 = 1 << 31;
 
@@ -142,12 +147,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let asked = args.from.or(args.columns.and(own));
     let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
-    if args.request.is_some() && !from.has_requests() {
-        let names = FORMATS.iter().filter(|one| one.has_requests());
-        let names = names.map(|one| one.name).collect::<Vec<_>>().join(", ");
-        let why = format!("{} has accesses, no requests; {names} have some", from.name);
-        return Err(Error::unfit("--request", why));
-    }
+    fits(args, from, to)?;
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(Error::NamedTrace)?;
     signals::await_interrupt();
@@ -170,6 +170,44 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     }
     print(args, from, to, &report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what would have no effect between these formats.
+fn fits(args: &ConvertArgs, from: &Format, to: &Format) -> Result<(), Error> {
+    if args.request.is_some() && !from.has_requests() {
+        let names = FORMATS.iter().filter(|one| one.has_requests());
+        let names = names.map(|one| one.name).collect::<Vec<_>>().join(", ");
+        let why = format!("{} has accesses, no requests; {names} have some", from.name);
+        return Err(Error::unfit("--request", why));
+    }
+    let of = |format: &Format, name| format.name == name;
+    let is_object = of(from, "oracle-general") || of(to, "oracle-general");
+    for (option, is_given, fits, names) in [
+        (
+            "--object",
+            args.object != OBJECT,
+            is_object,
+            "oracle-general has objects",
+        ),
+        (
+            "--number-objects",
+            args.number_objects,
+            of(from, "oracle-general"),
+            "IN of oracle-general has objects",
+        ),
+        (
+            "--max-fill",
+            args.max_fill != MAX_FILL,
+            of(to, "champsim"),
+            "OUT of champsim is filled",
+        ),
+    ] {
+        if is_given && !fits {
+            let why = format!("only {names}, and this is {} to {}", from.name, to.name);
+            return Err(Error::unfit(option, why));
+        }
+    }
+    Ok(())
 }
 
 /// The format that was asked for, or else the one that a name tells. What is written is not

@@ -11,7 +11,7 @@ use sluice_results::{
 use sluice_stats::share;
 use sluice_trace::footprint::{Footprint as Counted, LINE_BYTES, PAGE_BYTES};
 use sluice_trace::{Kind, Reader};
-use sluice_units::Bytes;
+use sluice_units::{Bytes, printable};
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,11 +120,12 @@ fn table(info: &TraceInfo) -> Rows {
     let mut rows = Rows::new(18);
     let mut row = |name: &str, value: String| rows.row(name, value);
     let header = &info.header;
-    row("trace", info.file.clone());
-    row("of", header.command.clone());
-    row("made by", header.made_by.clone());
+    row("trace", printable(&info.file).into_owned());
+    // Whoever made the trace wrote what its header says.
+    row("of", printable(&header.command).into_owned());
+    row("made by", printable(&header.made_by).into_owned());
     let filter = header.filter.as_deref().unwrap_or("none: every access");
-    row("filter", filter.to_owned());
+    row("filter", printable(filter).into_owned());
     row(
         "addresses",
         format!(
@@ -139,10 +140,9 @@ fn table(info: &TraceInfo) -> Rows {
         format!("{} bytes, {} blocks", info.file_bytes, info.blocks),
     );
     row("accesses", info.accesses.to_string());
-    row(
-        "bytes an access",
-        format!("{:.2}", number(info.bytes_per_access)),
-    );
+    if let Some(bytes) = info.bytes_per_access {
+        row("bytes an access", format!("{bytes:.2}"));
+    }
     row(
         "of them",
         format!(
@@ -165,20 +165,24 @@ fn add_footprint(info: &TraceInfo, row: &mut dyn FnMut(&str, String)) {
     }
     row("CPUs", info.cpus.len().to_string());
     let footprint = &info.footprint;
+    let each = footprint.lines_per_page;
+    let each = each.map_or(String::new(), |lines| format!(", {lines:.1} lines a page"));
     row(
         "footprint",
         format!(
-            "{} pages of {}, {} lines of {}: {:.1} MB in pages, {:.1} lines a page",
+            "{} pages of {}, {} lines of {}: {:.1} MB in pages{each}",
             footprint.pages,
             footprint.page_bytes,
             footprint.lines,
             footprint.line_bytes,
-            footprint.bytes_in_pages as f64 / 1e6,
-            number(footprint.lines_per_page)
+            footprint.bytes_in_pages as f64 / 1e6
         ),
     );
     for size in info.reuse.iter().flat_map(|reuse| &reuse.lru) {
-        let (pages, ratio) = (size.pages, 100.0 * number(size.miss_ratio));
+        let Some(ratio) = size.miss_ratio.map(|ratio| 100.0 * ratio) else {
+            continue;
+        };
+        let pages = size.pages;
         row(
             "LRU",
             format!(
@@ -187,11 +191,6 @@ fn add_footprint(info: &TraceInfo, row: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
-}
-
-/// A ratio of nothing is no number.
-fn number(ratio: Option<f64>) -> f64 {
-    ratio.unwrap_or(f64::NAN)
 }
 
 /// A choice by its name in the file.
