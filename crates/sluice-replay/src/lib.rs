@@ -209,6 +209,24 @@ impl Replay {
         Ok(TraceProgram::new(self.footprint(), threads, lines))
     }
 
+    /// The pages of so many bytes that an access touches where it lies on the device, in order: as
+    /// its streams ask for them. None of a flush.
+    pub fn touched(
+        &self,
+        access: &sluice_trace::Access,
+        page_bytes: u64,
+    ) -> impl Iterator<Item = u64> {
+        let (first, last) = (access.address, access.last());
+        let own = first / PAGE_BYTES..=last / PAGE_BYTES;
+        let placed = own.filter_map(move |page| {
+            let start = page * PAGE_BYTES;
+            let (from, to) = (first.max(start), last.min(start + (PAGE_BYTES - 1)));
+            let place = self.pages.get(&page)? * PAGE_BYTES;
+            Some((place + from - start) / page_bytes..=(place + to - start) / page_bytes)
+        });
+        placed.flatten()
+    }
+
     /// What went wrong while streams were read: they end there.
     pub fn failure(&self) -> Option<Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

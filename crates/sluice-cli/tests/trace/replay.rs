@@ -1,7 +1,8 @@
 //! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
 
-use crate::rig::{figures, object, record, refusal, sluice};
+use crate::rig::{figures, object, record, refusal, sluice, write};
 use sluice_testkit::child;
+use sluice_trace::{Access, Header, Kind, Writer};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -290,4 +291,70 @@ fn a_conversion_that_is_killed_leaves_nothing() {
     child.wait().unwrap();
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// It counted pages where the program had them, and not where they lie on the device.
+#[test]
+fn size_counts_the_misses_that_sim_counts_whatever_a_page_is() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("far.trace");
+    let load = |n: u64| Access {
+        cpu: 0,
+        instructions: n,
+        address: 0x7f00_0000_0000 + 16_384 * ((n * n + n / 7) % 100) + 60 + 1024 * (n % 3),
+        size: 8,
+        kind: Kind::Load,
+    };
+    write(&path, (0..3000).map(load));
+    let path = path.to_str().unwrap();
+    for page in ["512B", "4KiB", "16KiB"] {
+        let page = format!("device.page={page}");
+        let set = [
+            "--set",
+            "device.capacity=64MiB",
+            "--set",
+            &page,
+            "--trace",
+            path,
+        ];
+        let small = ["--set", "cache.capacity=64KiB", "--set", "cache.policy=lru"];
+        let ran = object(&[&["sim", "--json"], &set[..], &small].concat());
+        let sizes = ["--sizes", "64KiB", "--policies", "lru"];
+        let told = object(&[&["size", "--json"], &set[..], &sizes].concat());
+        let misses = &told["sizes"][0]["policies"]["lru"]["misses"];
+        let first = told["first_accesses"].as_u64().unwrap();
+        assert!(misses.as_u64() > Some(0), "{page}: {told}");
+        let all = misses.as_u64().unwrap() + first;
+        assert_eq!(ran["cache"]["misses"], all, "{page}");
+    }
+}
+
+/// A header may say anything, and a trace may have nothing in it.
+#[test]
+fn info_prints_letters_and_numbers_alone() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("odd.trace");
+    let header = Header::new("odd \u{1b}[2J name\n");
+    let writer = Writer::create(&path, &header).unwrap();
+    writer.finish(&[]).unwrap();
+    let told = sluice(&["trace", "info", "--reuse", path.to_str().unwrap()]);
+    assert!(told.status.success());
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert!(text.contains("odd \\u{1b}[2J name\\n\n"), "{text}");
+    assert!(!text.contains("NaN"), "{text}");
+}
+
+/// The time of what came before was in the run time.
+#[test]
+fn size_tells_the_time_after_the_warm_up() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "uniform:size=2MiB,ops=3000");
+    let path = path.to_str().unwrap();
+    let all = ["--set", "device.capacity=64MiB", "--trace", path];
+    let all = [&all[..], &["--warmup", "2000"]].concat();
+    let small = ["--set", "cache.capacity=1MiB"];
+    let ran = object(&[&["sim", "--json"], &all[..], &small].concat());
+    let told = object(&[&["size", "--json", "--sizes", "1MiB"], &all[..]].concat());
+    assert_eq!(told["sizes"][0]["run_time_s"], ran["sim_time_s"]);
+    assert!(ran["sim_time_s"].as_f64() > Some(0.0));
 }

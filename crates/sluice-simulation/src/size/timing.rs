@@ -26,7 +26,12 @@ pub struct Subject<'a> {
 /// What is known of time.
 pub enum Timing<'a> {
     /// A trace has none of its own: its CPUs each wait for their access before they issue the next.
-    Trace(&'a Replay),
+    Trace {
+        /// The trace.
+        replay: &'a Replay,
+        /// Accesses of the device before counting begins.
+        warmup: u64,
+    },
     /// A program that one thread runs, which needs so long without its misses.
     Live {
         /// The program's time if no access missed.
@@ -49,7 +54,7 @@ impl Timing<'_> {
     ) -> Result<Option<Option<f64>>, SizeError> {
         match self {
             Timing::Unknown => Ok(Some(None)),
-            Timing::Trace(replay) => {
+            Timing::Trace { replay, warmup } => {
                 let config = with_cache(of.config, pages)?;
                 let run = Plan {
                     device: of.device,
@@ -59,7 +64,7 @@ impl Timing<'_> {
                     seed: of.seed,
                     bound: false,
                     histogram: false,
-                    warmup: 0,
+                    warmup: *warmup,
                 };
                 let result = run.run(replay.streams()?, stop)?;
                 if let Some(error) = replay.failure() {

@@ -8,6 +8,7 @@ use sluice_replay::Placement;
 use sluice_results::{Folder, SizeMethod};
 use sluice_simulation::{Timing, Uses};
 use sluice_trace::Kind;
+use sluice_units::LINE_BYTES;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,14 +29,19 @@ pub fn run(
     }
     let page_bytes = config.page_bytes();
     let mut uses = Uses::new(page_bytes);
-    let (mut reader, mut accesses) = (open(path)?, 0);
+    let (mut reader, mut accesses, mut before) = (open(path)?, 0, 0);
     while let Some(block) = reader.next_block().map_err(|error| at(path, error))? {
         for access in block.iter().filter(|access| access.kind != Kind::Fetch) {
             if accesses == args.warmup && accesses > 0 {
                 uses.warm();
             }
+            // The device is asked for each line.
+            if accesses < args.warmup {
+                before += access.last() / LINE_BYTES - access.address / LINE_BYTES + 1;
+            }
             accesses += 1;
-            (access.address / page_bytes..=access.last() / page_bytes)
+            replay
+                .touched(access, page_bytes)
                 .for_each(|page| uses.touch(page));
         }
     }
@@ -52,6 +58,10 @@ pub fn run(
         uses,
         profile: None,
     };
-    answer(args, config, &seen, &Timing::Trace(&replay), folder)?;
+    let timing = Timing::Trace {
+        replay: &replay,
+        warmup: before,
+    };
+    answer(args, config, &seen, &timing, folder)?;
     Ok(ExitCode::SUCCESS)
 }
