@@ -14,6 +14,7 @@ mod error;
 mod listing;
 mod live;
 mod memory_file;
+mod needs;
 mod program;
 mod progress;
 mod result_args;
@@ -55,6 +56,7 @@ fn parse() -> Command {
         ),
         false => {
             let parsed = commands::declared().try_get_matches();
+            let parsed = parsed.inspect(|found| needs::check(found, &Cli::command()));
             let parsed = parsed.and_then(|found| Cli::from_arg_matches(&found));
             parsed
                 .unwrap_or_else(|error| usage::refuse(&error, &Cli::command()))

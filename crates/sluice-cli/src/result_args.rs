@@ -17,7 +17,7 @@ pub struct ResultArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace the result that the folder of --out holds
-    #[arg(long, requires = "out")]
+    #[arg(long)]
     pub force: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A command line that is none, told in one line: what is wrong with which word, and what would be
 //! accepted.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use sluice_units::printable;
 use std::ffi::OsString;
 
@@ -12,8 +12,7 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
     }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let place = Invoked::of(of, &words);
-    let told = needing(error, of, &words, &place)
-        .unwrap_or_else(|| line(error.kind(), &error.render().to_string(), &place));
+    let told = line(error.kind(), &error.render().to_string(), &place);
     errln!("sluice: {}", printable(&told));
     std::process::exit(2);
 }
@@ -59,38 +58,6 @@ impl Invoked {
             is_process_missing,
         }
     }
-}
-
-/// That one option needs another, where the line without the first would do.
-fn needing(
-    error: &clap::Error,
-    of: &clap::Command,
-    words: &[OsString],
-    place: &Invoked,
-) -> Option<String> {
-    let Some(ContextValue::Strings(lacking)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
-    let is_option = lacking.iter().all(|argument| argument.starts_with("--"));
-    if error.kind() != ErrorKind::MissingRequiredArgument || !is_option {
-        return None;
-    }
-    let of_sluice = words.iter().position(|word| word == "--");
-    let options = (0..of_sluice.unwrap_or(words.len()))
-        .filter(|at| words[*at].as_encoded_bytes().starts_with(b"--"));
-    options.into_iter().find_map(|at| {
-        // With its value in the next word, or without one.
-        let does = [2, 1].into_iter().any(|taken| {
-            let rest = words.iter().skip(at + taken);
-            let name = std::iter::once(of.get_name().into());
-            let line = name.chain(words[..at].iter().chain(rest).cloned());
-            let parsed = of.clone().try_get_matches_from(line);
-            parsed.is_ok()
-        });
-        let (option, lacking) = (words[at].display(), lacking.join(" and "));
-        let help = format!("see `{} --help`", place.name);
-        does.then(|| format!("{option} needs {lacking} too; give both or neither; {help}"))
-    })
 }
 
 /// What `sluice ctl COMMAND PID` has the wrong way round.

@@ -44,7 +44,7 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     }
     let out = std::path::absolute(match &args.out {
         Some(out) => out.clone(),
-        None => free(&args.folder),
+        None => free(&args.folder).map_err(Error::system(name.to_string()))?,
     })
     .map_err(Error::system(name.to_string()))?;
     let arguments = with_out(&kept.arguments, &out.to_string_lossy(), args.force);
@@ -60,6 +60,8 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         );
     }
     let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
+    // The run may write over it.
+    let before = result(&args.folder);
     let there = stamp(&out);
     let mut command = Command::new(own);
     for variable in std::env::vars_os().map(|(name, _)| name) {
@@ -77,8 +79,7 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         )))?;
     // What the command refused to write to has the result of another one, or none.
     if stamp(&out) != there {
-        let [before, after] = [&args.folder, &out].map(|folder| result(folder));
-        if let (Some(before), Some(after)) = (before, after) {
+        if let (Some(before), Some(after)) = (before, result(&out)) {
             compare(&before, &after);
         }
         errln!("sluice: kept in {}", out.display());
@@ -116,19 +117,46 @@ fn stamp(folder: &Path) -> Option<(u64, i64, i64)> {
 }
 
 /// The first name after a folder's that is not there.
-fn free(folder: &Path) -> PathBuf {
+fn free(folder: &Path) -> std::io::Result<PathBuf> {
+    let folder: PathBuf = match folder.file_name() {
+        // Without a slash behind it.
+        Some(_) => folder.components().collect(),
+        None => folder.canonicalize()?,
+    };
     let numbered = |number: u64| {
         let mut name = folder.as_os_str().to_owned();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
     let mut names = (2..).map(numbered);
-    names.find(|name| !name.exists()).unwrap_or_default()
+    Ok(names.find(|name| !name.exists()).unwrap_or_default())
 }
 
-/// Arguments with another output folder. What stands behind the first is a program's.
+/// Where a program and its arguments begin: with them the line ends.
+fn program_at(arguments: &[String]) -> usize {
+    let words = ["sluice"]
+        .into_iter()
+        .chain(arguments.iter().map(|word| &**word));
+    let Ok(found) = super::declared().try_get_matches_from(words) else {
+        // Another version's: a program stands behind this at least.
+        let mark = arguments.iter().position(|word| word == "--");
+        return mark.unwrap_or(arguments.len());
+    };
+    let mut at = &found;
+    while let Some((_, below)) = at.subcommand() {
+        at = below;
+    }
+    let last = at
+        .ids()
+        .filter(|id| ["program", "qemu_args"].contains(&id.as_str()));
+    let words = last.filter_map(|id| at.get_raw(id.as_str())).flatten();
+    arguments.len() - words.count()
+}
+
+/// Arguments with another output folder; those of a program stay.
 fn with_out(arguments: &[String], out: &str, force: bool) -> Option<Vec<String>> {
-    let at = arguments
+    let program = program_at(arguments);
+    let at = arguments[..program]
         .iter()
         .position(|word| word == "--out" || word.starts_with("--out="))?;
     let rest = at + if arguments[at] == "--out" { 2 } else { 1 };
@@ -136,13 +164,9 @@ fn with_out(arguments: &[String], out: &str, force: bool) -> Option<Vec<String>>
     let mut words: Vec<String> = before.cloned().collect();
     words.push(format!("--out={out}"));
     words.extend(force.then(|| "--force".to_owned()));
-    let mut is_ours = true;
-    for word in arguments.get(rest..)? {
-        is_ours &= word != "--";
-        if !(is_ours && word == "--force") {
-            words.push(word.clone());
-        }
-    }
+    let ours = arguments.get(rest..program)?;
+    words.extend(ours.iter().filter(|word| *word != "--force").cloned());
+    words.extend_from_slice(&arguments[program..]);
     Some(words)
 }
 
@@ -271,5 +295,23 @@ mod tests {
             Some("sim --out=/new --force --json".to_owned())
         );
         assert_eq!(of("sim --json", false), None);
+        for (line, again) in [
+            ("run --out old p --force", "run --out=/new p --force"),
+            (
+                "run --force --out=old p --out x --force",
+                "run --out=/new p --out x --force",
+            ),
+            (
+                "run --out old --trap signal p -- --force",
+                "run --out=/new --trap signal p -- --force",
+            ),
+            (
+                "vm --out old --force -- --force",
+                "vm --out=/new -- --force",
+            ),
+        ] {
+            assert_eq!(of(line, false).as_deref(), Some(again));
+        }
+        assert_eq!(of("run p --out old", false), None);
     }
 }

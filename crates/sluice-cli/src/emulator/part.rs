@@ -11,10 +11,10 @@ use sluice_simulation::Part;
 pub struct PartArgs {
     /// Simulated, count from the first mark of this name that the program or guest sets
     /// (sluice_mark, `sluice-guest mark`). What comes before fills the caches
-    #[arg(long, value_name = "MARK", requires = "simulate", value_parser = mark_name)]
+    #[arg(long, value_name = "MARK", value_parser = mark_name)]
     from: Option<String>,
     /// Simulated, count until this mark
-    #[arg(long, value_name = "MARK", requires = "simulate", value_parser = mark_name)]
+    #[arg(long, value_name = "MARK", value_parser = mark_name)]
     to: Option<String>,
 }
 

@@ -22,15 +22,10 @@ pub struct SimulateArgs {
     pub simulate: bool,
     /// The simulated host with its device, of `sluice system list` or a .toml file; else the host
     /// of base-cssd with --device. One core, unless --set cpu.cores says otherwise
-    #[arg(
-        long,
-        value_name = "SYSTEM",
-        requires = "simulate",
-        conflicts_with = "device"
-    )]
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
     pub system: Option<String>,
     /// Divide the system's capacities, as `sluice sim --scale` does
-    #[arg(long, value_name = "N", requires = "simulate", default_value_t = 1,
+    #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub scale: u32,
     #[command(flatten)]

@@ -45,8 +45,7 @@ pub struct LiveArgs {
         long,
         conflicts_with = "simulate",
         value_name = "N",
-        default_value_t = 0,
-        requires = "out"
+        default_value_t = 0
     )]
     pub record_traps: u64,
     /// Publish the counters of the run for Prometheus: at http://ADDRESS:PORT/metrics, or in a file

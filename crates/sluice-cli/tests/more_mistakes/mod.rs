@@ -1,5 +1,7 @@
 //! More of what newcomers mistype: of guests, stores, curves, sizes, and of running devices.
 
+mod without_effect;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -14,8 +16,13 @@ pub const FILES: &[(&str, &str)] = &[
 const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "/nowhere/at/all",
     "environment": {}, "host": {}, "schema": "sluice.command/1", "version": "0.1.0" }"#;
 
+/// Those of all files here.
+pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    MISTAKES.iter().chain(without_effect::MISTAKES)
+}
+
 /// A command line, and all of what it is told.
-pub const MISTAKES: &[(&str, &str)] = &[
+const MISTAKES: &[(&str, &str)] = &[
     (
         "run --set cache.capacity=0 -- true",
         "bad value for `cache.capacity`: \"0\"; expected a size above 0 such as 16MiB, or a \
@@ -341,13 +348,39 @@ fn what_was_refused_is_not_called_kept() {
         is_one && told.contains("it holds the result of an earlier run"),
         "{told}"
     );
-    let again = said(&sluice(folder.path(), "again a"));
-    assert!(again.contains("every figure is what it was"), "{again}");
-    let kept = again.lines().last().unwrap_or_default();
-    assert!(
-        kept.starts_with("sluice: kept in ") && kept.ends_with("/a.2"),
-        "{again}"
+    for (words, there) in [
+        ("again a", "/a.2"),
+        ("again a/", "/a.3"),
+        ("again ./a/.", "/a.4"),
+    ] {
+        let again = said(&sluice(folder.path(), words));
+        assert!(again.contains("every figure is what it was"), "{again}");
+        let kept = again.lines().last().unwrap_or_default();
+        assert!(
+            kept.starts_with("sluice: kept in ") && kept.ends_with(there),
+            "{again}"
+        );
+    }
+    let inside = said(&sluice(&folder.path().join("a"), "again ."));
+    assert!(inside.trim_end().ends_with("/a.5"), "{inside}");
+}
+
+/// The run was over before the figures that it replaced were read.
+#[test]
+fn a_run_that_replaces_the_other_is_compared_with_it() {
+    let folder = tempfile::tempdir().expect("room");
+    let made = sluice(
+        folder.path(),
+        "sim --workload zipf:size=64KiB,ops=100 --out a",
     );
+    assert!(made.status.success(), "{}", said(&made));
+    let stats = folder.path().join("a/stats.json");
+    let text = std::fs::read_to_string(&stats).expect("a result");
+    let other = text.replace("\"accesses\": 100,", "\"accesses\": 7000,");
+    assert_ne!(other, text);
+    std::fs::write(&stats, other).expect("room");
+    let told = said(&sluice(folder.path(), "again a --out a --force"));
+    assert!(told.contains("sluice: accesses: 7000"), "{told}");
 }
 
 /// Runs were called ready without the library that they need.

@@ -65,7 +65,7 @@ pub struct CurveArgs {
     #[arg(long, value_name = "FABRIC", conflicts_with_all = ["device", "system"])]
     pub fabric: Option<String>,
     /// Divide by N the capacities of the system that `sluice sim --scale N` divides
-    #[arg(long, value_name = "N", requires = "system", default_value_t = 1,
+    #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub scale: u32,
     /// Bind the memory to this NUMA node. --on host

@@ -26,11 +26,11 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Divide the memory of the kernel
-    #[arg(long, value_name = "N", requires = "workload", default_value_t = 1,
+    #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     scale: u32,
     /// Threads of the kernel
-    #[arg(long, value_name = "T", requires = "workload", default_value_t = 1,
+    #[arg(long, value_name = "T", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1_024))]
     threads: u32,
     /// Accesses to memory that are recorded and replayed, fewer if the program ends

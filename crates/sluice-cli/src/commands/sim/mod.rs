@@ -28,7 +28,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     pub trace: Option<PathBuf>,
     /// Where the pages of the trace lie on the device, one after another
-    #[arg(long, value_enum, default_value_t = PlaceArg::Touch, requires = "trace")]
+    #[arg(long, value_enum, default_value_t = PlaceArg::Touch)]
     pub place: PlaceArg,
     #[command(flatten)]
     pub host: HostArgs,
@@ -88,11 +88,11 @@ pub struct HostArgs {
     /// Divide the memory of the program, and the capacities that must keep their ratio to it; of a
     /// trace, only these [default: 8; of a trace, 1]. An L2 keeps room for what no scale divides:
     /// dlrm's networks
-    #[arg(long, value_name = "N", requires = "system",
+    #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub scale: Option<u32>,
     /// Threads of the program, as cpu.threads
-    #[arg(long, value_name = "T", requires = "system", conflicts_with = "trace")]
+    #[arg(long, value_name = "T", conflicts_with = "trace")]
     pub threads: Option<u32>,
     /// What is done before counting begins: accesses, such as 20M, or passes of a pattern that has
     /// them, such as 1pass [default: 0]; with --system instructions of all threads [default: 800M /
@@ -101,13 +101,13 @@ pub struct HostArgs {
     pub warmup: Option<Warmup>,
     /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds, or of a
     /// trace]
-    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
+    #[arg(long, value_name = "I", value_parser = sluice_units::parse_count)]
     pub instructions: Option<u64>,
     /// Also print what went on in each stretch of this much simulated time, such as 100us
-    #[arg(long, value_name = "PERIOD", requires = "system")]
+    #[arg(long, value_name = "PERIOD")]
     pub timeline: Option<sluice_units::Ps>,
     /// Compare what the kernel's last finished round computed with a plain computation
-    #[arg(long, requires = "system", conflicts_with = "trace")]
+    #[arg(long, conflicts_with = "trace")]
     pub check: bool,
 }
 

@@ -38,7 +38,7 @@ pub struct SizeArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub trace: Option<PathBuf>,
     /// Accesses of the trace before counting begins, such as 1M
-    #[arg(long, value_name = "N", requires = "trace", default_value_t = 0,
+    #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = sluice_units::parse_count)]
     pub warmup: u64,
     /// The hit ratio to be reached, such as 90%
@@ -143,7 +143,6 @@ fn check(args: &SizeArgs, config: &DeviceConfig) -> Result<(), Error> {
             why,
         ));
     }
-    // The parser does not see it, for what it requires conflicts with the program.
     if args.trace.is_none() && args.warmup > 0 {
         let why = "it is of a --trace; of a program --from MARK counts a part";
         return Err(Error::value("--warmup", args.warmup, why));

@@ -74,22 +74,22 @@ pub struct VmArgs {
     pub demo: bool,
     /// What the demo's guest runs on the device instead of a pointer chase, by its shell: bound to
     /// node 1 with numa; with dax and cxl, $DEVICE is the DAX device to map
-    #[arg(long, value_name = "COMMAND", requires = "demo")]
+    #[arg(long, value_name = "COMMAND")]
     pub guest_command: Option<String>,
     /// A program of this host to have in the demo's guest, with its libraries
-    #[arg(long = "with", value_name = "PROGRAM", requires = "demo")]
+    #[arg(long = "with", value_name = "PROGRAM")]
     pub with: Vec<String>,
     #[command(flatten)]
     pub in_line: SimulateArgs,
     /// Simulated, count from the first mark of a name that the guest sets
-    #[arg(long, value_name = "marker:NAME", requires = "simulate")]
+    #[arg(long, value_name = "marker:NAME")]
     pub count_after: Option<CountAfter>,
     /// Record instead of emulating the device: a trace of each load and store of the guest, or of
     /// what passes the caches of --filter, by physical address
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
     pub record: Option<PathBuf>,
     /// Caches whose hits a recording leaves out, as in `sluice trace record`
-    #[arg(long, value_name = "none|L1=SIZE/WAYS,..", default_value = FILTER, requires = "record")]
+    #[arg(long, value_name = "none|L1=SIZE/WAYS,..", default_value = FILTER)]
     pub filter: String,
     /// Size of node 1, with --simulate or --record, where it is not the whole device
     #[arg(long, value_name = "SIZE", default_value_t = NODE)]
@@ -100,8 +100,7 @@ pub struct VmArgs {
 }
 
 impl VmArgs {
-    /// Refuses what would have no effect. The parser does not see it where what an option requires
-    /// conflicts with something else.
+    /// Refuses what would have no effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.record.is_none() && self.filter != FILTER {
             let why = "it is of recordings; expected --record too, or no --filter";

@@ -1,0 +1,104 @@
+//! Options that had no effect where they stand, and said so to nobody.
+
+/// A command line, and all of what it is told.
+pub const MISTAKES: &[(&str, &str)] = &[
+    (
+        "sim --workload chase:size=64KiB --device cylon --threads 4",
+        "--threads needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
+    ),
+    (
+        "sim --workload chase:size=64KiB --device cylon --scale 4",
+        "--scale needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
+    ),
+    (
+        "sim --workload chase:size=64KiB --device cylon --instructions 5",
+        "--instructions needs --system <SYSTEM> too; give both or neither; see `sluice sim \
+         --help`",
+    ),
+    (
+        "sim --workload chase:size=64KiB --device cylon --timeline 1us",
+        "--timeline needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
+    ),
+    (
+        "sim --workload chase:size=64KiB --device cylon --check",
+        "--check needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
+    ),
+    (
+        "curve --device cylon --scale 4",
+        "--scale needs --system <SYSTEM> too; give both or neither; see `sluice curve --help`",
+    ),
+    (
+        "curve --fabric esf --scale 4",
+        "--scale needs --system <SYSTEM> too; give both or neither; see `sluice curve --help`",
+    ),
+    (
+        "fabric run esf --trace T --scale 2",
+        "--scale needs --workload <KERNEL> too; give both or neither; see `sluice fabric run \
+         --help`",
+    ),
+    (
+        "fabric run esf --trace T --threads 2",
+        "--threads needs --workload <KERNEL> too; give both or neither; see `sluice fabric run \
+         --help`",
+    ),
+    (
+        "fabric run esf --accesses 5",
+        "--accesses needs --workload <KERNEL> or --trace <FILE> too; give both or neither; see \
+         `sluice fabric run --help`",
+    ),
+    (
+        "fabric run esf --caches bad",
+        "--caches needs --workload <KERNEL> or --trace <FILE> too; give both or neither; see \
+         `sluice fabric run --help`",
+    ),
+    (
+        "fabric run esf --spread dealt",
+        "--spread needs --workload <KERNEL> or --trace <FILE> too; give both or neither; see \
+         `sluice fabric run --help`",
+    ),
+    (
+        "fabric run esf --instruction 1ns",
+        "--instruction needs --workload <KERNEL> or --trace <FILE> too; give both or neither; \
+         see `sluice fabric run --help`",
+    ),
+    (
+        "run --trap signal --scale 4 -- true",
+        "--scale needs --simulate too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "run --trap signal --from a -- true",
+        "--from needs --simulate too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "run --handlers 2 --from a -- true",
+        "--from needs --simulate too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "run --handlers 2 --to a -- true",
+        "--to needs --simulate too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "run --device cylon --scale 4 -- true",
+        "--scale needs --simulate too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "run --device cylon --force -- true",
+        "--force needs --out <DIR> too; give both or neither; see `sluice run --help`",
+    ),
+    (
+        "vm --record x --guest-command ls",
+        "--guest-command needs --demo too; give both or neither; see `sluice vm --help`",
+    ),
+    (
+        "trace convert --object 8KiB x.csv y.trace",
+        "--object: only oracle-general has objects, and this is msr-csv to sluice",
+    ),
+    (
+        "trace convert --number-objects x.csv y.trace",
+        "--number-objects: only IN of oracle-general has objects, and this is msr-csv to sluice",
+    ),
+    (
+        "trace convert --max-fill 5 x.csv y.trace",
+        "--max-fill: only OUT of champsim is filled, and this is msr-csv to sluice",
+    ),
+];
