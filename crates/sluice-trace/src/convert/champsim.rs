@@ -116,6 +116,8 @@ struct Instruction {
     ip: Option<u64>,
     loads: [u64; LOADS_MAX],
     stores: [u64; STORES_MAX],
+    /// Whether a part of it is written.
+    goes_on: bool,
 }
 
 impl Instruction {
@@ -126,6 +128,7 @@ impl Instruction {
             ip: None,
             loads: [0; LOADS_MAX],
             stores: [0; STORES_MAX],
+            goes_on: false,
         }
     }
 
@@ -158,7 +161,7 @@ struct Made {
     counts: Vec<u64>,
     open: Option<Instruction>,
     written: u64,
-    /// Instructions that had to become two.
+    /// Instructions that became several.
     split: u64,
     /// Accesses at address 0.
     at_zero: u64,
@@ -228,13 +231,15 @@ impl Sink for Made {
         self.fetches += u64::from(access.kind == Kind::Fetch);
         let same =
             |open: &Instruction| (open.cpu, open.number) == (access.cpu, access.instructions);
-        let known = self.open.as_ref().is_some_and(same);
-        if known && self.open.as_mut().is_some_and(|open| open.add(access)) {
-            return Ok(());
-        }
-        self.split += u64::from(known);
-        self.close()?;
         let mut next = Instruction::new(access.cpu, access.instructions);
+        if let Some(open) = self.open.as_mut().filter(|open| same(open)) {
+            if open.add(access) {
+                return Ok(());
+            }
+            self.split += u64::from(!open.goes_on);
+            next.goes_on = true;
+        }
+        self.close()?;
         next.add(access);
         self.open = Some(next);
         Ok(())
