@@ -208,9 +208,12 @@ impl Desk {
         }
     }
 
-    /// A request that waits, for the server.
-    pub fn next(&self) -> Option<(Ticket, Wanted)> {
-        self.asks.iter().enumerate().find_map(|(at, ask)| {
+    /// A request that waits, for the server. It looks behind the place of the request that it
+    /// answered `before` this one first: none waits longer than for one of each other place.
+    pub fn next(&self, before: Option<Ticket>) -> Option<(Ticket, Wanted)> {
+        let first = before.map_or(0, |before| before.at + 1);
+        (first..first + ASKS).map(|at| at % ASKS).find_map(|at| {
+            let ask = &self.asks[at];
             let state = ask.state.load(Acquire);
             let number = state / PHASES;
             (state % PHASES == POSTED).then(|| (Ticket { at, number }, ask.wanted()))
@@ -258,7 +261,7 @@ mod tests {
             // The ticket before, of the same place, is for no later request.
             let before = last.replace(ticket).map(|ticket| desk.look(ticket));
             assert!(before.is_none_or(|found| found == Progress::GivenUp));
-            let (served, found) = desk.next().unwrap();
+            let (served, found) = desk.next(None).unwrap();
             assert_eq!(found, wanted);
             let answer = Answer {
                 written: round,
@@ -270,13 +273,36 @@ mod tests {
         }
     }
 
+    /// Two who ask again at once do not keep a third waiting.
+    #[test]
+    fn requests_are_served_in_turn() {
+        let desk = Desk::default();
+        let post = |first| desk.post(Wanted::Flush { first, count: 1 });
+        let mut waiting: Vec<(u64, Ticket)> = (0..3).map(|n| (n, post(n).unwrap())).collect();
+        let (mut served, mut before) = ([0; 3], None);
+        for _ in 0..30 {
+            let (ticket, wanted) = desk.next(before).expect("three wait");
+            let Wanted::Flush { first, .. } = wanted else {
+                panic!("no power was cut");
+            };
+            desk.answer(ticket, Answer::default());
+            before = Some(ticket);
+            served[first as usize] += 1;
+            let place = waiting.iter().position(|(n, _)| *n == first).unwrap();
+            let (_, own) = waiting.remove(place);
+            assert_eq!(desk.look(own), Progress::Done(Answer::default()));
+            waiting.push((first, post(first).unwrap()));
+        }
+        assert_eq!(served, [10; 3]);
+    }
+
     #[test]
     fn what_the_dead_have_left_is_given_up_and_nothing_else() {
         let desk = Desk::default();
         let wanted = Wanted::PowerCut { most: 7 };
         let tickets: [Ticket; ASKS] = core::array::from_fn(|_| desk.post(wanted).unwrap());
         assert!(desk.post(wanted).is_none(), "there is no more room");
-        let (first, found) = desk.next().unwrap();
+        let (first, found) = desk.next(None).unwrap();
         assert_eq!(found, wanted);
         desk.answer(first, Answer::default());
         let before = desk.held();

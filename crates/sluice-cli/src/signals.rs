@@ -30,11 +30,21 @@ pub fn forward_to(program: u32, passed_on: &'static [i32]) {
     }
 }
 
-/// The program has ended: requests to end mean this command again.
-pub fn end_forwarding() {
+/// The program has ended: requests to end mean this command again. With `keeps` it has a device to
+/// keep first, and they make [`is_interrupted`] true and end nothing. So does Ctrl-C.
+pub fn end_forwarding(keeps: bool) {
     PROGRAM.store(0, Relaxed);
+    let handler: Handler = note_request;
+    let action = match keeps {
+        true => handler as *const () as usize,
+        false => libc::SIG_DFL,
+    };
     for signal in ENDING {
-        set_unless_ignored(signal, libc::SIG_DFL);
+        set_unless_ignored(signal, action);
+    }
+    if keeps {
+        // SAFETY: the handler does nothing but an atomic store. `forward_to` had it ignored.
+        unsafe { libc::signal(libc::SIGINT, action) };
     }
 }
 
@@ -44,7 +54,7 @@ pub fn await_interrupt() {
     set_unless_ignored(libc::SIGINT, handler as *const () as usize);
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether Ctrl-C was pressed, or a noted request to end has come.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Relaxed)
 }
@@ -75,6 +85,10 @@ extern "C" fn pass_on(signal: i32) {
         // SAFETY: no pointers. A process that has ended keeps its number until it is waited for.
         unsafe { libc::kill(program, signal) };
     }
+}
+
+extern "C" fn note_request(_: i32) {
+    INTERRUPTED.store(true, Relaxed);
 }
 
 extern "C" fn note_interrupt(signal: i32) {

@@ -5,11 +5,11 @@
 //! device that is free is not mapped to the program, though the kernel knows it.
 
 use crate::answers::status;
-use crate::buffers::with_pages;
+use crate::buffers::{are_readable, with_pages};
 use crate::change::mapped;
 use crate::device::engine;
 use crate::next;
-use libc::{c_int, c_uchar, c_void, size_t};
+use libc::{aiocb, c_int, c_uchar, c_void, size_t};
 use sluice_region::{PAGE, errno, file_identity};
 use sluice_runtime::Engine;
 
@@ -17,6 +17,10 @@ next!(next_msync: c"msync"(addr: *mut c_void, len: size_t, flags: c_int) -> c_in
 next!(next_mincore: c"mincore"(addr: *mut c_void, len: size_t, to: *mut c_uchar) -> c_int);
 next!(next_fsync: c"fsync"(fd: c_int) -> c_int);
 next!(next_fdatasync: c"fdatasync"(fd: c_int) -> c_int);
+next!(next_syncfs: c"syncfs"(fd: c_int) -> c_int);
+next!(next_sync: c"sync"() -> ());
+next!(next_aio_fsync: c"aio_fsync"(how: c_int, request: *mut aiocb) -> c_int);
+next!(next_aio_fsync64: c"aio_fsync64"(how: c_int, request: *mut aiocb) -> c_int);
 
 fn persistent() -> Option<&'static Engine> {
     engine().filter(|engine| engine.is_persistent())
@@ -70,15 +74,73 @@ pub unsafe extern "C-unwind" fn fdatasync(fd: c_int) -> c_int {
     after(fd, unsafe { next_fdatasync(fd) })
 }
 
+/// # Safety
+/// C contract of `syncfs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn syncfs(fd: c_int) -> c_int {
+    // SAFETY: passed on.
+    let answer = unsafe { next_syncfs(fd) };
+    after_if(answer, |engine| {
+        let system = |identity: Option<(u64, u64)>| identity.map(|(system, _)| system);
+        system(file_identity(fd)) == system(engine.dax_identity())
+    })
+}
+
+/// # Safety
+/// C contract of `sync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sync() {
+    // SAFETY: no arguments.
+    unsafe { next_sync() };
+    // It cannot say that something failed; the run says so at its end.
+    let _ = after_if(0, |_| true);
+}
+
+/// What was stored before the call is durable when it returns. The C library's thread then flushes
+/// the file, and says that it has.
+fn aio(request: *mut aiocb, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(engine) = persistent() else {
+        return call();
+    };
+    let is_there = are_readable(engine, request.cast_const().cast(), size_of::<aiocb>());
+    // SAFETY: the program's own, which it can read.
+    let fd = is_there.then(|| unsafe { (&raw const (*request).aio_fildes).read_unaligned() });
+    match fd.map_or(0, |fd| after(fd, 0)) {
+        0 => call(),
+        failed => failed,
+    }
+}
+
+/// # Safety
+/// C contract of `aio_fsync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn aio_fsync(how: c_int, request: *mut aiocb) -> c_int {
+    // SAFETY: passed on.
+    aio(request, || unsafe { next_aio_fsync(how, request) })
+}
+
+/// # Safety
+/// C contract of `aio_fsync64`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn aio_fsync64(how: c_int, request: *mut aiocb) -> c_int {
+    // SAFETY: passed on.
+    aio(request, || unsafe { next_aio_fsync64(how, request) })
+}
+
 /// What was written to the device's file by whatever way is in its store.
 fn after(fd: c_int, answer: c_int) -> c_int {
+    after_if(answer, |engine| file_identity(fd) == engine.dax_identity())
+}
+
+/// What the device has is in its store, if a call succeeded that is about the device's file.
+fn after_if(answer: c_int, is_about_it: impl FnOnce(&Engine) -> bool) -> c_int {
     let Some(engine) = persistent().filter(|_| answer == 0) else {
         return answer;
     };
     let before = errno();
-    let is_device = file_identity(fd) == engine.dax_identity();
+    let is_about_it = is_about_it(engine);
     crate::buffers::set_errno(before);
-    match is_device {
+    match is_about_it {
         true => status(engine.flush_all()),
         false => answer,
     }

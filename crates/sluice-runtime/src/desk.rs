@@ -29,10 +29,12 @@ pub struct StoreDesk {
     pages: u64,
 }
 
-/// A request, and since when the server has shown no life.
+/// Pages that are to be durable, and since when the server has shown no life.
 #[derive(Debug)]
 pub struct Asked {
-    ticket: Ticket,
+    pages: Range<u64>,
+    /// The request at the desk. While too many others ask there is none.
+    ticket: Option<Ticket>,
     beats: u32,
     since_ns: u64,
 }
@@ -75,26 +77,35 @@ impl StoreDesk {
         }
     }
 
-    /// Asks for pages to be made durable. `None` if too many others ask.
-    pub fn ask(&self, pages: &Range<u64>) -> Option<Asked> {
+    /// Asks for pages to be made durable.
+    pub fn ask(&self, pages: &Range<u64>) -> Asked {
+        Asked {
+            pages: pages.clone(),
+            ticket: self.post(pages),
+            beats: self.desk().beats.load(Acquire),
+            since_ns: now_ns(),
+        }
+    }
+
+    /// Leaves a request. `None` if too many others ask.
+    fn post(&self, pages: &Range<u64>) -> Option<Ticket> {
         let (first, count) = (pages.start, pages.end - pages.start);
         let ticket = self.desk().post(Wanted::Flush { first, count })?;
         self.desk().bell.fetch_add(1, AcqRel);
         futex_wake(&self.desk().bell);
-        Some(Asked {
-            ticket,
-            beats: self.desk().beats.load(Acquire),
-            since_ns: now_ns(),
-        })
+        Some(ticket)
     }
 
-    /// What became of a request; `None` while it waits.
+    /// What became of it; `None` while it waits.
     pub fn look(&self, asked: &mut Asked) -> Option<Result<(), i32>> {
-        match self.desk().look(asked.ticket) {
-            Progress::Done(answer) if answer.errno == 0 => return Some(Ok(())),
-            Progress::Done(answer) => return Some(Err(answer.errno as i32)),
-            Progress::GivenUp => return Some(Err(libc::EIO)),
-            Progress::Waits => {}
+        if asked.ticket.is_none() {
+            asked.ticket = self.post(&asked.pages);
+        }
+        match asked.ticket.map(|ticket| self.desk().look(ticket)) {
+            Some(Progress::Done(answer)) if answer.errno == 0 => return Some(Ok(())),
+            Some(Progress::Done(answer)) => return Some(Err(answer.errno as i32)),
+            Some(Progress::GivenUp) => return Some(Err(libc::EIO)),
+            Some(Progress::Waits) | None => {}
         }
         let beats = self.desk().beats.load(Acquire);
         if beats != asked.beats {
@@ -107,17 +118,7 @@ impl StoreDesk {
 
     /// Waits until pages are durable.
     pub fn flush(&self, pages: &Range<u64>) -> Result<(), i32> {
-        let began_ns = now_ns();
-        let mut asked = loop {
-            let answered = self.desk().answered.load(Acquire);
-            if let Some(asked) = self.ask(pages) {
-                break asked;
-            }
-            if now_ns() > began_ns + DEAD_AFTER_NS || self.desk().state() != DeskState::Open {
-                return Err(libc::EIO);
-            }
-            futex_wait(&self.desk().answered, answered, Some(LOOK_NS));
-        };
+        let mut asked = self.ask(pages);
         loop {
             let answered = self.desk().answered.load(Acquire);
             if let Some(result) = self.look(&mut asked) {
@@ -125,5 +126,37 @@ impl StoreDesk {
             }
             futex_wait(&self.desk().answered, answered, Some(LOOK_NS));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_abi::{ASKS, Answer};
+    use sluice_region::create_private;
+
+    /// Who finds no place at the desk gets the next one that is free.
+    #[test]
+    fn a_request_that_found_no_place_is_made_later() {
+        let dir = tempfile::tempdir().expect("room");
+        let file = create_private(&dir.path().join(DESK_FILE)).expect("room");
+        file.set_len(desk_bytes(64) as u64).expect("room");
+        let map = Mapping::shared(file.as_raw_fd(), desk_bytes(64)).expect("room");
+        let desk = StoreDesk { map, pages: 64 };
+        let mut asked: Vec<Asked> = (0..=ASKS as u64)
+            .map(|at| desk.ask(&(at..at + 1)))
+            .collect();
+        let mut last = asked.pop().expect("one more than there are places");
+        assert!(last.ticket.is_none());
+        assert_eq!(desk.look(&mut last), None);
+        let (served, _) = desk.desk().next(None).expect("all wait");
+        desk.desk().answer(served, Answer::default());
+        assert_eq!(desk.look(&mut asked[0]), Some(Ok(())));
+        assert_eq!(desk.look(&mut last), None, "it waits");
+        let (served, wanted) = desk.desk().next(None).expect("the last is the first now");
+        let first = ASKS as u64;
+        assert_eq!(wanted, Wanted::Flush { first, count: 1 });
+        desk.desk().answer(served, Answer::default());
+        assert_eq!(desk.look(&mut last), Some(Ok(())));
     }
 }

@@ -255,7 +255,8 @@ impl Host {
         is_mapped
     }
 
-    fn put(&mut self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
+    /// Maps a page, or fails with EEXIST if it is there.
+    pub fn put(&mut self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
         let state = self.state[lpn as usize];
         let fill = Fill {
             protect: state & WRITTEN == 0,

@@ -294,14 +294,23 @@ impl Core {
     pub(crate) fn map_again(&mut self, lpn: u64, addr: usize) -> Plan {
         self.live.change().add(Counter::Spurious, 1);
         let was = self.host.state[lpn as usize];
-        if let Backing::Private(_) = self.host.backing {
-            self.host.state[lpn as usize] &= !STASHED;
+        let is_private = matches!(self.host.backing, Backing::Private(_));
+        if is_private {
+            // What the stash has of a dropped page is no longer its contents.
+            self.host.state[lpn as usize] = was & !STASHED | WRITTEN;
         }
-        if self.host.map(lpn, addr).is_err() {
-            self.host.not_mapped(addr);
-            self.host.wake(addr);
+        let mapped = self.host.put(lpn, addr, true);
+        if mapped.is_err() || !is_private {
+            self.host.state[lpn as usize] = was;
         }
-        self.host.state[lpn as usize] = was;
+        match mapped {
+            Ok(()) => {}
+            Err(libc::EEXIST) => self.host.wake(addr),
+            Err(_) => {
+                self.host.not_mapped(addr);
+                self.host.wake(addr);
+            }
+        }
         Plan::Done
     }
 
@@ -382,6 +391,29 @@ mod tests {
         assert_eq!(engine.core().device.stats().late_write_backs, 1);
         rig::touch(engine, 7, 0, false);
         assert_eq!(rig::load(engine, 0), 7);
+    }
+
+    /// The program drops a page by a system call of its own, which nobody sees. What the stash still
+    /// has of it must not come back.
+    #[test]
+    fn a_page_that_the_program_dropped_stays_zeros_when_it_has_left() {
+        let engine = rig::engine(&[("cache.policy", "lru")]);
+        let push_out = |at| (1..=4).for_each(|lpn| rig::touch(engine, at + lpn, lpn, false));
+        rig::touch(engine, 1, 0, true);
+        rig::store(engine, 0, 7);
+        push_out(1);
+        rig::touch(engine, 7, 0, false);
+        assert_eq!(rig::load(engine, 0), 7, "from the stash");
+        let addr = engine.arena().0;
+        // SAFETY: a page of the test's own device.
+        let dropped =
+            unsafe { sluice_region::sys!(libc::SYS_madvise, addr, PAGE, libc::MADV_DONTNEED) };
+        assert_eq!(dropped, Ok(0));
+        engine.core().map_again(0, addr);
+        assert_eq!(rig::load(engine, 0), 0, "dropped");
+        push_out(7);
+        rig::touch(engine, 13, 0, false);
+        assert_eq!(rig::load(engine, 0), 0, "and evicted");
     }
 
     /// Freeing takes longer than a short wait lasts.

@@ -2,6 +2,7 @@
 
 use crate::format::VERSION;
 use std::io;
+use std::path::PathBuf;
 
 /// Why a store cannot be used. The message does not name the file.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,13 @@ pub enum Error {
         /// The first.
         first: u64,
     },
+    /// The name under which it is to be made has something else.
+    #[error(
+        "it is made under the name {}, and what is there is no store; move that, or name another \
+         store",
+        .0.display()
+    )]
+    Taken(PathBuf),
     /// Somebody has it.
     #[error("in use by process {0}")]
     Held(i32),

@@ -3,7 +3,8 @@
 use crate::PAGE;
 use crate::check::Report;
 use crate::error::Error;
-use crate::format::Shape;
+use crate::format::{MAGIC, SECTOR, Shape};
+use crate::keeper::Keeper;
 use crate::lock::lock;
 use crate::medium::Medium;
 use crate::store::Store;
@@ -123,19 +124,20 @@ pub fn set_aside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Makes an empty store, which is one only when it is whole, and has it locked.
+/// Makes a store that begins with what a memory has, and has it locked. It is a store only when it
+/// is whole.
 ///
 /// # Errors
-/// If it cannot be made, or is there by now.
-pub fn create(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
+/// If it cannot be made, or is there by now. Nothing is left of it then.
+pub fn create(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, File>, Error> {
     match path.metadata() {
-        Ok(found) if found.file_type().is_block_device() => create_on_device(path, shape),
-        _ => create_file(path, shape),
+        Ok(found) if found.file_type().is_block_device() => create_on_device(path, shape, memory),
+        _ => create_file(path, shape, memory),
     }
 }
 
 /// Its header is written last. Until then the device is blank.
-fn create_on_device(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
+fn create_on_device(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, File>, Error> {
     let mut device = own(path)?;
     if !is_blank(&device)? {
         return Err(Error::NotBlank);
@@ -152,22 +154,26 @@ fn create_on_device(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
     let emptied = device.punch(0, shape.slot_at(0, 0));
     let emptied = emptied.and_then(|()| device.sync());
     emptied.map_err(Error::system("emptying the store"))?;
-    Store::create(device, shape)
+    Keeper::create(memory, device, shape)
 }
 
-fn create_file(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
+fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, File>, Error> {
     let new = set_aside(path);
+    may_replace(&new)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
     let file = plain(&new, &mut options)?;
     lock(&file)?;
-    let sized = file
-        .set_len(0)
-        .and_then(|()| file.set_len(Store::<File>::bytes_of(&shape)));
-    sized.map_err(Error::system("the store's size"))?;
-    let store = Store::create(file, shape)?;
-    let named = renameat_with(CWD, &new, CWD, path, RenameFlags::NOREPLACE);
-    named.map_err(|e| Error::system("naming the store")(e.into()))?;
+    let made = fill(file, shape, memory).and_then(|keeper| {
+        let named = renameat_with(CWD, &new, CWD, path, RenameFlags::NOREPLACE);
+        named.map_err(|e| Error::system("naming the store")(e.into()))?;
+        Ok(keeper)
+    });
+    if made.is_err() {
+        // It may be what fills the disk. An error says that it is gone already.
+        let _ = std::fs::remove_file(&new);
+    }
+    let keeper = made?;
     let folder = path.parent().filter(|folder| folder != &Path::new(""));
     let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
     match synced {
@@ -175,6 +181,34 @@ fn create_file(path: &Path, shape: Shape) -> Result<Store<File>, Error> {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => {
             Err(Error::system("flushing the store's folder")(e))
         }
-        _ => Ok(store),
+        _ => Ok(keeper),
+    }
+}
+
+/// Makes a file a store.
+fn fill(file: File, shape: Shape, memory: File) -> Result<Keeper<File, File>, Error> {
+    let emptied = file.set_len(0);
+    let sized = emptied.and_then(|()| file.set_len(Store::<File>::bytes_of(&shape)));
+    sized.map_err(Error::system("the store's size"))?;
+    Keeper::create(memory, file, shape)
+}
+
+/// That a name is free, or has what was to be a store and did not get so far: a file that begins
+/// as a store does, or with zeros where that would be.
+fn may_replace(new: &Path) -> Result<(), Error> {
+    let found = match new.symlink_metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(Error::system("the new store"))?,
+    };
+    let mut begin = [0; SECTOR];
+    if found.is_file() {
+        let file = plain(new, OpenOptions::new().read(true))?;
+        let read = file.read(&mut begin, 0);
+        read.map_err(Error::system("reading the new store"))?;
+    }
+    let is_ours = begin.starts_with(&MAGIC) || begin == [0; SECTOR];
+    match found.is_file() && is_ours {
+        true => Ok(()),
+        false => Err(Error::Taken(new.to_owned())),
     }
 }

@@ -4,7 +4,7 @@ use crate::{Error, PAGE};
 use twox_hash::XxHash3_64;
 
 /// What a store begins with.
-const MAGIC: [u8; 8] = *b"SLUICEST";
+pub(crate) const MAGIC: [u8; 8] = *b"SLUICEST";
 /// Version of the format.
 pub const VERSION: u32 = 1;
 /// Most bytes of a device's name.

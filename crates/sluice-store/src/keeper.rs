@@ -4,10 +4,12 @@
 //! whose memory differs from what the store has is written, whoever changed it.
 
 use crate::PAGE;
+use crate::error::Error;
+use crate::format::Shape;
 use crate::medium::Medium;
 use crate::store::Store;
 use core::ops::Range;
-use std::io::Result;
+use std::io::Result as IoResult;
 
 /// Pages that are read together.
 const TOGETHER: usize = 64;
@@ -38,6 +40,19 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
         Keeper { memory, store }
     }
 
+    /// Of a memory with a new store on an empty medium, which has all of the memory before it is a
+    /// store.
+    ///
+    /// # Errors
+    /// What the system says. The medium is no store then.
+    pub fn create(memory: M, medium: S, shape: Shape) -> Result<Keeper<M, S>, Error> {
+        let mut keeper = Keeper::new(memory, Store::new(medium, shape));
+        let filled = keeper.keep(&keeper.all(), u64::MAX);
+        let begun = filled.and_then(|_| keeper.store.begin());
+        begun.map_err(Error::system("filling the new store"))?;
+        Ok(keeper)
+    }
+
     /// All pages.
     pub fn all(&self) -> Pages {
         Pages(0..self.store.shape().pages)
@@ -52,7 +67,7 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     ///
     /// # Errors
     /// What the system says, or that the store is damaged; the memory may be half done.
-    pub fn load(&mut self) -> Result<u64> {
+    pub fn load(&mut self) -> IoResult<u64> {
         let bytes = self.store.shape().pages * PAGE as u64;
         self.memory.punch(0, bytes)?;
         let (mut contents, mut next, mut loaded) = ([0; PAGE], 0, 0);
@@ -70,7 +85,7 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn keep_page(&mut self, page: u64) -> Result<bool> {
+    pub fn keep_page(&mut self, page: u64) -> IoResult<bool> {
         let contents = self.contents(page)?;
         self.store.put(page, &contents)
     }
@@ -79,11 +94,11 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn keep(&mut self, pages: &Pages, most: u64) -> Result<Kept> {
+    pub fn keep(&mut self, pages: &Pages, most: u64) -> IoResult<Kept> {
         let mut kept = Kept::default();
         let mut contents = vec![0; TOGETHER * PAGE];
         let mut next = pages.0.start;
-        while let Some(first) = self.next_used(next).filter(|page| *page < pages.0.end) {
+        while let Some(first) = self.next_used(next)?.filter(|page| *page < pages.0.end) {
             let count = (pages.0.end - first).min(TOGETHER as u64);
             let contents = &mut contents[..count as usize * PAGE];
             self.memory.read(contents, first * PAGE as u64)?;
@@ -103,22 +118,21 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> IoResult<()> {
         self.store.flush()
     }
 
-    fn contents(&self, page: u64) -> Result<[u8; PAGE]> {
+    fn contents(&self, page: u64) -> IoResult<[u8; PAGE]> {
         let mut contents = [0; PAGE];
         self.memory.read(&mut contents, page * PAGE as u64)?;
         Ok(contents)
     }
 
     /// The first page from this one on of which the memory or the store has anything.
-    fn next_used(&self, from: u64) -> Option<u64> {
-        let bytes = from * PAGE as u64;
-        let in_memory = self.memory.next_data(bytes).ok().flatten();
+    fn next_used(&self, from: u64) -> IoResult<Option<u64>> {
+        let in_memory = self.memory.next_data(from * PAGE as u64)?;
         let in_memory = in_memory.map(|at| at / PAGE as u64);
         let in_store = self.store.next_page(from);
-        in_memory.into_iter().chain(in_store).min()
+        Ok(in_memory.into_iter().chain(in_store).min())
     }
 }

@@ -40,15 +40,26 @@ pub struct Store<M> {
 }
 
 impl<M: Medium> Store<M> {
-    /// Makes a store of a device on an empty medium that has [`Store::bytes_of`] bytes.
+    /// Makes an empty store of a device on an empty medium that has [`Store::bytes_of`] bytes.
     ///
     /// # Errors
     /// What the system says.
-    pub fn create(mut medium: M, shape: Shape) -> Result<Store<M>, Error> {
-        let written = medium.write(&shape.to_bytes(), 0);
-        let synced = written.and_then(|()| medium.sync());
-        synced.map_err(Error::system("writing the store's header"))?;
-        Ok(Store::new(medium, shape))
+    pub fn create(medium: M, shape: Shape) -> Result<Store<M>, Error> {
+        let mut store = Store::new(medium, shape);
+        let begun = store.begin();
+        begun.map_err(Error::system("writing the store's header"))?;
+        Ok(store)
+    }
+
+    /// Makes what was put so far a store: the header comes when all of that is durable.
+    pub(crate) fn begin(&mut self) -> IoResult<()> {
+        self.medium.sync()?;
+        self.medium.write(&self.shape.to_bytes(), 0)?;
+        self.medium.sync()?;
+        match self.pending.is_empty() {
+            true => Ok(()),
+            false => self.flush(),
+        }
     }
 
     /// Bytes of the file of a device's store.
@@ -56,7 +67,8 @@ impl<M: Medium> Store<M> {
         shape.bytes()
     }
 
-    fn new(medium: M, shape: Shape) -> Store<M> {
+    /// What will be a store after [`begin`](Store::begin).
+    pub(crate) fn new(medium: M, shape: Shape) -> Store<M> {
         Store {
             medium,
             state: vec![0; shape.pages as usize],

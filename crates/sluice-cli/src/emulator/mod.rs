@@ -128,7 +128,7 @@ impl Started {
     pub fn wait(mut self) -> Result<Emulated, Error> {
         let status = self.child.wait();
         let status = status.map_err(Error::system("waiting for the program"))?;
-        signals::end_forwarding();
+        signals::end_forwarding(false);
         let wall_s = self.at.elapsed().as_secs_f64();
         let written = std::fs::read_to_string(&self.result).ok();
         Ok(Emulated {

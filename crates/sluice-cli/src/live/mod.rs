@@ -318,15 +318,12 @@ impl Ready<'_> {
         let status = child
             .wait()
             .map_err(Error::system("waiting for the program"))?;
-        signals::end_forwarding();
+        signals::end_forwarding(self.persistent.is_some());
         let exit = exit_of(status);
         let wall_s = running.started.elapsed().as_secs_f64();
         warn::of_keeper(self.session.dismiss_keeper());
         self.beside.iter_mut().for_each(Beside::dismiss_keeper);
-        waiting::await_the_rest(exit);
-        if let Some(persistent) = self.persistent.take() {
-            persistent.finish()?;
-        }
+        waiting::await_the_rest(exit, self.persistent.take())?;
         if let Some(shared) = self.shared.take() {
             shared.finish()?;
         }

@@ -111,23 +111,20 @@ impl Persistence {
         let memory = memory.map_err(in_memory)?;
         sluice_store::lock(&memory).map_err(|why| Error::unfit(self.memory.display(), why))?;
         let failed = self.failed();
-        let (store, is_new) = match sluice_store::is_to_be_made(&self.store) {
-            Ok(true) => (sluice_store::create(&self.store, self.shape()?), true),
+        let keeper = match sluice_store::is_to_be_made(&self.store) {
+            // A new store begins with what the device's memory has.
+            Ok(true) => {
+                sluice_store::create(&self.store, self.shape()?, memory).map_err(&failed)?
+            }
             // What cannot be looked at cannot be opened, and says why there.
             Ok(false) | Err(_) => {
                 let opened = sluice_store::open(&self.store, self.pages, &self.device);
-                (opened.map(|(store, _)| store), false)
+                let mut keeper = Keeper::new(memory, opened.map_err(&failed)?.0);
+                let loaded = keeper.load();
+                loaded.map_err(Error::system(self.store.display()))?;
+                keeper
             }
         };
-        let mut keeper = Keeper::new(memory, store.map_err(&failed)?);
-        let done = match is_new {
-            // A new store begins with what the device's memory has.
-            true => keeper
-                .keep(&keeper.all(), u64::MAX)
-                .and_then(|_| keeper.flush()),
-            false => keeper.load().map(drop),
-        };
-        done.map_err(Error::system(self.store.display()))?;
         let shared = Arc::new(Shared {
             path: self.store.clone(),
             pages: self.pages,
@@ -211,24 +208,26 @@ impl Shared {
     fn serve(&self) {
         let desk = self.desk();
         let (mut seen, mut held) = (0, (Instant::now(), desk.held()));
+        let (mut served, mut next_word) = (None, 0);
         let mut warned_of = String::new();
         while !self.is_over.load(Acquire) {
             let rung = desk.bell.load(Acquire);
-            if let Some((ticket, wanted)) = desk.next() {
-                match wanted {
-                    Wanted::Flush { first, count } => self.flush(ticket, first, count),
-                    Wanted::PowerCut { most } => return self.cut_power(ticket, most),
-                }
-                continue;
-            }
             if held.0.elapsed() > FETCHED_WITHIN {
                 desk.give_up(&held.1);
                 held = (Instant::now(), desk.held());
             }
+            let asked = desk.next(served);
+            if let Some((ticket, wanted)) = asked {
+                served = Some(ticket);
+                match wanted {
+                    Wanted::Flush { first, count } => self.flush(ticket, first, count),
+                    Wanted::PowerCut { most } => return self.cut_power(ticket, most),
+                }
+            }
             let programmed = desk.programmed.load(Acquire);
             if programmed != seen {
-                let written = self.write_back(|| desk.next().is_some());
-                match written {
+                let has_asked = || desk.next(None).is_some();
+                match self.write_back(&mut next_word, has_asked) {
                     Ok(true) => {
                         seen = programmed;
                         warned_of.clear();
@@ -245,35 +244,46 @@ impl Shared {
                     }
                 }
             }
-            futex_wait(&desk.bell, rung, Some(LOOK_NS));
+            if asked.is_none() {
+                futex_wait(&desk.bell, rung, Some(LOOK_NS));
+            }
         }
     }
 
-    /// Writes the pages that the device has programmed. False if it left off, as it was told to.
-    fn write_back(&self, is_to_stop: impl Fn() -> bool) -> std::io::Result<bool> {
-        for (at, word) in self.words(PROGRAMMED_AT).iter().enumerate() {
-            if word.load(Relaxed) == 0 {
+    /// Writes the pages that the device has programmed, from a word of their bits on. False if it
+    /// left off after one word, as it was told to: it goes on behind that.
+    fn write_back(&self, next: &mut usize, is_to_stop: impl Fn() -> bool) -> std::io::Result<bool> {
+        let words = self.words(PROGRAMMED_AT);
+        for _ in 0..words.len() {
+            let at = *next;
+            *next = (at + 1) % words.len();
+            if words[at].load(Relaxed) == 0 {
                 continue;
             }
-            let mut bits = word.swap(0, AcqRel);
-            let mut keeper = self.keeper();
-            while bits != 0 {
-                let bit = bits.trailing_zeros();
-                let page = at as u64 * 64 + u64::from(bit);
-                if page < self.pages
-                    && let Err(why) = keeper.keep_page(page)
-                {
-                    word.fetch_or(bits, AcqRel);
-                    return Err(why);
-                }
-                bits &= bits - 1;
-            }
-            drop(keeper);
+            self.write_word(at)?;
             if is_to_stop() {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Writes the pages that a word has bits of.
+    fn write_word(&self, at: usize) -> std::io::Result<()> {
+        let word = &self.words(PROGRAMMED_AT)[at];
+        let mut bits = word.swap(0, AcqRel);
+        let mut keeper = self.keeper();
+        while bits != 0 {
+            let page = at as u64 * 64 + u64::from(bits.trailing_zeros());
+            if page < self.pages
+                && let Err(why) = keeper.keep_page(page)
+            {
+                word.fetch_or(bits, AcqRel);
+                return Err(why);
+            }
+            bits &= bits - 1;
+        }
+        Ok(())
     }
 
     fn answer(&self, ticket: Ticket, answer: Answer) {
@@ -317,7 +327,7 @@ impl Shared {
             return self.answer(ticket, self.failed(&why));
         }
         self.power.cut();
-        let written = self.write_back(|| false);
+        let written = self.write_back(&mut 0, || false);
         let mut keeper = self.keeper();
         let all = keeper.all();
         let kept = written.and_then(|_| keeper.keep(&all, most));
@@ -344,6 +354,11 @@ impl Shared {
 }
 
 impl Persistent {
+    /// Ends all processes of the program. Says whether none is left.
+    pub fn end_programs(&self) -> bool {
+        kin::end_all(self.shared.spared)
+    }
+
     /// After the program: all that differs is written and made durable, unless the power was cut.
     pub fn finish(self) -> Result<(), Error> {
         let shared = &self.shared;

@@ -1,6 +1,8 @@
 //! Waiting for a program and for what it leaves behind.
 
+use super::persist::Persistent;
 use crate::error::Error;
+use crate::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, wait};
@@ -45,24 +47,57 @@ pub fn watch(
     }
 }
 
-/// Waits for processes that the program left behind: they use the session's device and files.
+/// Waits for processes that the program left behind, which use the session's device and files; then
+/// has the store of a persistent device be whole.
+pub fn await_the_rest(exit: Exit, persistent: Option<Persistent>) -> Result<(), Error> {
+    let Some(persistent) = persistent else {
+        await_or_leave(exit);
+        return Ok(());
+    };
+    await_or_end(exit, &persistent);
+    persistent.finish()?;
+    signals::end_forwarding(false);
+    Ok(())
+}
+
 /// Ctrl-C leaves them to themselves, with the session's directory.
-pub fn await_the_rest(exit: Exit) {
+fn await_or_leave(exit: Exit) {
     let mut flags = WaitOptions::NOHANG;
     // An error says that there are no more.
     while let Ok(ended) = wait(flags) {
         if ended.is_none() {
-            let how = match exit {
-                Exit::Code(code) => format!("with status {code}"),
-                Exit::Signal(signal) => format!("by signal {signal}"),
-            };
-            errln!(
-                "sluice: the program ended {how}; waiting for processes it left on the device \
-                 (Ctrl-C leaves them)"
-            );
+            say_what_is_left(exit, "leaves");
             // SAFETY: the program, which had a claim to Ctrl-C, is gone.
             unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
             flags = WaitOptions::empty();
         }
     }
+}
+
+/// Nobody keeps the device without this command, so they cannot go on without it: Ctrl-C ends them.
+fn await_or_end(exit: Exit, persistent: &Persistent) {
+    let mut is_said = false;
+    while let Ok(ended) = wait(WaitOptions::NOHANG) {
+        if ended.is_some() {
+            continue;
+        }
+        if !std::mem::replace(&mut is_said, true) {
+            say_what_is_left(exit, "ends");
+        }
+        if signals::is_interrupted() && !persistent.end_programs() {
+            return;
+        }
+        let _ = poll(&mut [], Some(&OFTEN));
+    }
+}
+
+fn say_what_is_left(exit: Exit, ctrl_c: &str) {
+    let how = match exit {
+        Exit::Code(code) => format!("with status {code}"),
+        Exit::Signal(signal) => format!("by signal {signal}"),
+    };
+    errln!(
+        "sluice: the program ended {how}; waiting for processes it left on the device (Ctrl-C \
+         {ctrl_c} them)"
+    );
 }

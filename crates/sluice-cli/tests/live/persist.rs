@@ -1,6 +1,7 @@
 //! `device.persistent=yes`: what a device holds is there for its next run.
 
 mod block;
+mod ends;
 mod harmed;
 mod kills;
 mod power;
@@ -157,11 +158,26 @@ fn a_killed_program_loses_nothing() {
     }
 }
 
+const FLUSHES: [&str; 12] = [
+    "msync",
+    "fsync",
+    "fdatasync",
+    "ctl",
+    "syncfs",
+    "sync",
+    "aio",
+    "SYS_msync",
+    "SYS_fsync",
+    "SYS_fdatasync",
+    "SYS_syncfs",
+    "SYS_sync",
+];
+
 /// What was flushed is there although the command was killed, and nothing was kept at its end.
 #[test]
 fn every_way_to_flush_makes_it_durable() {
     for trap in TRAPS {
-        for (generation, how) in [(1, "msync"), (2, "fsync"), (3, "fdatasync"), (4, "ctl")] {
+        for (generation, how) in (1..).zip(FLUSHES) {
             let rig = Rig::new();
             let run = rig.run(trap).args(["--control", "on"]);
             let ready = rig.path("ready");

@@ -1,19 +1,28 @@
 // A program that keeps pages on a persistent device: each page is its number and a generation,
 // sixty-four times over.
 //
-//   persist PATH write PAGES GENERATION HOW   HOW: msync, fsync, fdatasync, async or none
+//   persist PATH write PAGES GENERATION HOW   HOW: msync, fsync, fdatasync, syncfs, sync, aio,
+//                                             SYS_msync and its kin by number, async or none
 //   persist PATH check PAGES GENERATION       all pages are of this generation
 //   persist PATH rounds PAGES LOG             generation after generation; LOG gets each that
 //                                             msync says is durable
 //   persist PATH since PAGES GENERATION       each page is of this generation or of a later one
 //   persist PATH hold PAGES GENERATION FILE   writes, makes FILE and waits for a signal
 //   persist PATH keep PAGES GENERATION FILE HOW   the same, and flushes before
+//   persist PATH leave PAGES GENERATION FILE  the same in a child of its own session, and ends
+//   persist PATH busy PAGES GENERATION FILE   writes while three threads flush a page for ever
+#define _GNU_SOURCE
+#include <aio.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, WORDS = PAGE / 8 };
@@ -52,6 +61,16 @@ static int look(const uint64_t *memory, uint64_t page, int64_t *first, int64_t *
     return is_well;
 }
 
+static int aio(int fd)
+{
+    struct aiocb request = {.aio_fildes = fd};
+    if (aio_fsync(O_SYNC, &request) != 0)
+        return -1;
+    while (aio_error(&request) == EINPROGRESS)
+        sched_yield();
+    return aio_return(&request);
+}
+
 static int kept(int fd, void *memory, size_t bytes, const char *how)
 {
     if (!strcmp(how, "msync"))
@@ -62,7 +81,35 @@ static int kept(int fd, void *memory, size_t bytes, const char *how)
         return fsync(fd);
     if (!strcmp(how, "fdatasync"))
         return fdatasync(fd);
+    if (!strcmp(how, "syncfs"))
+        return syncfs(fd);
+    if (!strcmp(how, "sync"))
+        sync();
+    if (!strcmp(how, "aio"))
+        return aio(fd);
+    if (!strcmp(how, "SYS_msync"))
+        return syscall(SYS_msync, memory, bytes, MS_SYNC);
+    if (!strcmp(how, "SYS_fsync"))
+        return syscall(SYS_fsync, fd);
+    if (!strcmp(how, "SYS_fdatasync"))
+        return syscall(SYS_fdatasync, fd);
+    if (!strcmp(how, "SYS_syncfs"))
+        return syscall(SYS_syncfs, fd);
+    if (!strcmp(how, "SYS_sync"))
+        return syscall(SYS_sync);
     return 0;
+}
+
+// Stores to a page and flushes it for ever.
+static void *flush(void *page)
+{
+    for (uint64_t *word = page;; *word = *word + 0) {
+        if (msync(page, PAGE, MS_SYNC) != 0) {
+            perror("msync");
+            _exit(1);
+        }
+    }
+    return NULL;
 }
 
 // Makes a file with this process's number. The file appears whole: who waits for it may read it.
@@ -85,13 +132,29 @@ int main(int count, char **args)
     int fd = open(args[1], O_RDWR | O_CLOEXEC);
     uint64_t pages = strtoull(args[3], NULL, 10);
     size_t bytes = pages * PAGE;
-    uint64_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int is_busy = !strcmp(args[2], "busy");
+    uint64_t *memory = mmap(NULL, bytes + 3 * PAGE * is_busy, PROT_READ | PROT_WRITE,
+                            MAP_SHARED, fd, 0);
     if (fd < 0 || memory == MAP_FAILED) {
         perror("mmap");
         return 1;
     }
     uint64_t generation = strtoull(args[4], NULL, 10);
-    if (!strcmp(args[2], "write") || !strcmp(args[2], "hold") || !strcmp(args[2], "keep")) {
+    if (!strcmp(args[2], "leave")) {
+        // In the parent nothing is left to do.
+        if (fork() != 0) {
+            while (access(args[5], F_OK) != 0)
+                usleep(1000);
+            _exit(0);
+        }
+        setsid();
+    }
+    if (is_busy) {
+        pthread_t thread;
+        for (int at = 0; at < 3; at++)
+            pthread_create(&thread, NULL, flush, memory + (pages + at) * WORDS);
+    }
+    if (strcmp(args[2], "check") && strcmp(args[2], "rounds") && strcmp(args[2], "since")) {
         for (uint64_t page = 0; page < pages; page++)
             fill(memory, page, generation);
         if (strcmp(args[2], "write")) {

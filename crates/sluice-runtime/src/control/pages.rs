@@ -118,21 +118,16 @@ impl Job {
         let Some(desk) = engine.desk.filter(|_| self.operation == Operation::Flush) else {
             return true;
         };
-        match &mut self.asked {
-            None => {
-                self.asked = desk.ask(&self.all);
-                false
+        let asked = self.asked.get_or_insert_with(|| desk.ask(&self.all));
+        match desk.look(asked) {
+            None => false,
+            Some(Ok(())) => true,
+            Some(Err(_)) => {
+                let a = &mut self.answer;
+                (a.changed, a.already, a.refused) = (0, 0, a.pages);
+                (a.reason, a.first_refused) = (Reason::Store, self.all.start * PAGE as u64);
+                true
             }
-            Some(asked) => match desk.look(asked) {
-                None => false,
-                Some(Ok(())) => true,
-                Some(Err(_)) => {
-                    let a = &mut self.answer;
-                    (a.changed, a.already, a.refused) = (0, 0, a.pages);
-                    (a.reason, a.first_refused) = (Reason::Store, self.all.start * PAGE as u64);
-                    true
-                }
-            },
         }
     }
 
