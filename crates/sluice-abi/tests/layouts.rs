@@ -127,7 +127,7 @@ fn requests_do_not_mix() {
     for used in 1..8 {
         for _ in 0..used {
             let tickets: Vec<_> = (0..used).map(|n| desk.post(wanted(n)).unwrap()).collect();
-            while let Some((served, _)) = desk.next() {
+            while let Some((served, _)) = desk.next(None) {
                 desk.answer(served, Answer::default());
             }
             for ticket in tickets {
@@ -143,7 +143,7 @@ fn requests_do_not_mix() {
     };
     let rung = desk.answered.load(Relaxed);
     for n in 0..8 {
-        let (served, found) = desk.next().unwrap();
+        let (served, found) = desk.next(None).unwrap();
         assert_eq!(found, wanted(n));
         desk.answer(served, answer(n));
         // One that was answered and not looked at is not asked again, and keeps its place.
@@ -154,7 +154,7 @@ fn requests_do_not_mix() {
         );
     }
     assert_eq!(desk.answered.load(Relaxed), rung + 8);
-    assert!(desk.next().is_none());
+    assert!(desk.next(None).is_none());
     for (n, ticket) in tickets.iter().enumerate().rev() {
         assert_eq!(desk.look(*ticket), Progress::Done(answer(n as u64)));
         assert_eq!(
@@ -166,7 +166,7 @@ fn requests_do_not_mix() {
     // Given up: an answer for which nobody came since, and nothing that changed in between.
     let [one, other] = [0, 1].map(|n| desk.post(wanted(n)).unwrap());
     let before = desk.held();
-    while let Some((served, _)) = desk.next() {
+    while let Some((served, _)) = desk.next(None) {
         desk.answer(served, answer(3));
     }
     desk.give_up(&before);
