@@ -18,7 +18,7 @@ use crate::mask::by_number;
 use crate::namespaces::{chroot, seccomp, setns, unshare};
 use crate::next;
 use crate::numbers::moving;
-use crate::persist::{fdatasync, fsync, msync, sync, syncfs};
+use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_void, pid_t};
@@ -166,14 +166,6 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_process_madvise => {
                 process_madvise(a as c_int, b as *const _, c, d as c_int, e as u32) as c_long
             }
-            libc::SYS_msync => msync(at, b, c as c_int).into(),
-            libc::SYS_fsync => fsync(a as c_int).into(),
-            libc::SYS_fdatasync => fdatasync(a as c_int).into(),
-            libc::SYS_syncfs => syncfs(a as c_int).into(),
-            libc::SYS_sync => {
-                sync();
-                0
-            }
             libc::SYS_mlock => mlock(at, b).into(),
             libc::SYS_mlock2 => mlock2(at, b, c as u32).into(),
             libc::SYS_munlock => munlock(at, b).into(),
@@ -199,7 +191,9 @@ pub unsafe extern "C" fn syscall(
             #[cfg(target_arch = "x86_64")]
             libc::SYS_setrlimit => setrlimit(a as c_int, b as *const _).into(),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
-            _ => moving(number, &args).unwrap_or_else(pass),
+            _ => making_durable(number, &args)
+                .or_else(|| moving(number, &args))
+                .unwrap_or_else(pass),
         }
     }
 }

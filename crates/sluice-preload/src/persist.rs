@@ -9,7 +9,7 @@ use crate::buffers::{are_readable, with_pages};
 use crate::change::mapped;
 use crate::device::engine;
 use crate::next;
-use libc::{aiocb, c_int, c_uchar, c_void, size_t};
+use libc::{aiocb, c_int, c_long, c_uchar, c_void, size_t};
 use sluice_region::{PAGE, errno, file_identity};
 use sluice_runtime::Engine;
 
@@ -144,4 +144,28 @@ fn after_if(answer: c_int, is_about_it: impl FnOnce(&Engine) -> bool) -> c_int {
         true => status(engine.flush_all()),
         false => answer,
     }
+}
+
+/// The same calls by their numbers.
+///
+/// # Safety
+/// Contracts of the system calls.
+pub unsafe fn making_durable(number: c_long, args: &[usize; 6]) -> Option<c_long> {
+    let [first, len, flags, ..] = *args;
+    let fd = first as c_int;
+    // SAFETY: passed on.
+    let answer = unsafe {
+        match number {
+            libc::SYS_msync => msync(first as *mut c_void, len, flags as c_int),
+            libc::SYS_fsync => fsync(fd),
+            libc::SYS_fdatasync => fdatasync(fd),
+            libc::SYS_syncfs => syncfs(fd),
+            libc::SYS_sync => {
+                sync();
+                0
+            }
+            _ => return None,
+        }
+    };
+    Some(answer.into())
 }

@@ -393,8 +393,8 @@ mod tests {
         assert_eq!(rig::load(engine, 0), 7);
     }
 
-    /// The program drops a page by a system call of its own, which nobody sees. What the stash still
-    /// has of it must not come back.
+    /// The program drops a page by a system call of its own, which nobody sees. What the stash
+    /// still has of it must not come back.
     #[test]
     fn a_page_that_the_program_dropped_stays_zeros_when_it_has_left() {
         let engine = rig::engine(&[("cache.policy", "lru")]);
@@ -406,9 +406,7 @@ mod tests {
         assert_eq!(rig::load(engine, 0), 7, "from the stash");
         let addr = engine.arena().0;
         // SAFETY: a page of the test's own device.
-        let dropped =
-            unsafe { sluice_region::sys!(libc::SYS_madvise, addr, PAGE, libc::MADV_DONTNEED) };
-        assert_eq!(dropped, Ok(0));
+        unsafe { sluice_region::dont_need(addr, PAGE).unwrap() };
         engine.core().map_again(0, addr);
         assert_eq!(rig::load(engine, 0), 0, "dropped");
         push_out(7);
