@@ -6,13 +6,16 @@ use sluice_units::Ps;
 pub struct Heat {
     /// A page's count, which saturates, and above it in which stretch of decay that was right.
     /// Plain numbers, so that the memory of a large device is touched when used.
-    counters: Vec<u32>,
+    counters: Vec<u64>,
     threshold: u16,
     decay: Ps,
     /// The present stretch of decay, and when the next begins.
-    epoch: u16,
+    epoch: u64,
     next_epoch: Ps,
 }
+
+/// A counter's low bits, which count.
+const COUNT_BITS: u32 = u16::BITS;
 
 impl Heat {
     /// So many cold pages. A decay of zero forgets nothing.
@@ -36,17 +39,17 @@ impl Heat {
     pub fn count(&mut self, now: Ps, page: u64) -> bool {
         if now >= self.next_epoch {
             let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
-            self.epoch = self.epoch.wrapping_add(passed as u16);
+            self.epoch += passed;
             self.next_epoch += self.decay * passed;
         }
         let counter = &mut self.counters[page as usize];
-        let (count, epoch) = (*counter as u16, (*counter >> 16) as u16);
-        let halvings = self.epoch.wrapping_sub(epoch);
-        let count = count.checked_shr(halvings.into()).unwrap_or(0);
+        let (count, epoch) = (*counter as u16, *counter >> COUNT_BITS);
+        let halvings = (self.epoch - epoch).min(u64::from(COUNT_BITS));
+        let count = count.checked_shr(halvings as u32).unwrap_or(0);
         let count = count.saturating_add(1);
         let is_hot = count >= self.threshold;
         let kept = if is_hot { 0 } else { count };
-        *counter = u32::from(self.epoch) << 16 | u32::from(kept);
+        *counter = self.epoch << COUNT_BITS | u64::from(kept);
         is_hot
     }
 
@@ -79,6 +82,22 @@ mod tests {
             (0..4).for_each(|_| assert!(!heat.count(Ps(0), 0)));
             let more = (1..=5).find(|_| heat.count(Ps(later), 0));
             assert_eq!(more, Some(5 - most), "after {later} ps");
+        }
+    }
+
+    /// 16 bits for the number of a stretch were too few.
+    #[test]
+    fn everything_is_forgotten_after_any_number_of_stretches() {
+        let full = 1u64 << 16;
+        for later in [17, full - 1, full, full + 1, 2 * full, 2 * full + 1] {
+            let mut heat = Heat::new(2, 5, Ps(100));
+            (0..4).for_each(|_| assert!(!heat.count(Ps(0), 0)));
+            assert!(!heat.count(Ps(later * 100), 0), "after {later} stretches");
+            // Another page is counted in each stretch between.
+            let mut heat = Heat::new(2, 5, Ps(100));
+            (0..4).for_each(|_| assert!(!heat.count(Ps(0), 0)));
+            (1..later).for_each(|stretch| _ = heat.count(Ps(stretch * 100), 1));
+            assert!(!heat.count(Ps(later * 100), 0), "after {later}, one by one");
         }
     }
 }
