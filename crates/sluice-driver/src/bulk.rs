@@ -1,7 +1,7 @@
 //! A device that is asked by arrays of accesses, and keeps its time between them.
 
 use crate::closed_loop::SimResult;
-use sluice_model::{BlockOp, BlockRequest, Device, Op, Refused, Request, ServedBy, Stats};
+use sluice_model::{BlockOp, BlockRequest, Device, Op, Refused, Request, Stats};
 use sluice_units::{Fnv, LINE_BYTES, Lpn, Ps};
 
 /// Accesses between two questions whether to stop: some milliseconds.
@@ -94,7 +94,7 @@ impl Bulk {
         for addr in given.lines(index) {
             let completion = self.device.access(now, Request { addr, op }, &mut ());
             let done_at = completion.done_at;
-            if completion.served_by != ServedBy::CacheHit {
+            if completion.served_by.is_trap() {
                 self.counted.count_trap(now, done_at);
             }
             self.counted.count(0, now, done_at, completion.served_by);

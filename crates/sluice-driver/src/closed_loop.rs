@@ -278,7 +278,7 @@ impl Loop {
         let Some(mmu) = &mut self.mmu else {
             device.by(Some(requester as u64));
             let completion = device.access(now, req, &mut ());
-            let trapped = completion.served_by != ServedBy::CacheHit;
+            let trapped = completion.served_by.is_trap();
             return self.served(now, requester, lpn, completion, trapped);
         };
         device.map_arrived(now, mmu);

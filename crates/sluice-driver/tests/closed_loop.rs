@@ -157,6 +157,25 @@ fn one_requester_takes_exactly_what_its_accesses_take() {
     assert_eq!(result.latency.min(), Ps::from_ns(150));
 }
 
+/// Stores go to the log: what waits for no page is no trap.
+#[test]
+fn an_access_that_the_write_log_serves_is_no_trap() {
+    let mut device = device(&[("write_log.capacity", "1MiB")]);
+    let stores = (0..100).map(|i| Access {
+        addr: i * PAGE_BYTES,
+        write: true,
+    });
+    let loads = (99..101).map(|i| Access {
+        addr: i * PAGE_BYTES,
+        write: false,
+    });
+    let stream = stores.chain(loads);
+    let result = run(&mut device, vec![stream], Options::default());
+    assert_eq!(device.stats().write_log.served(), 101);
+    assert_eq!((result.misses, result.trapped), (1, 1));
+    assert_eq!(result.trap_latency.count(), 1);
+}
+
 /// A page that is on its way traps again for another requester, and maps for both at once.
 #[test]
 fn a_page_in_flight_is_not_mapped_yet() {

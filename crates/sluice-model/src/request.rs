@@ -46,6 +46,14 @@ pub enum ServedBy {
     WriteLog,
 }
 
+impl ServedBy {
+    /// Whether the page was not there: a miss, or one on its way.
+    #[inline]
+    pub fn is_trap(self) -> bool {
+        matches!(self, ServedBy::Flash | ServedBy::MshrMerge)
+    }
+}
+
 /// What the device says of a wait before it is over: the long-delay message of SkyByte III-A,
 /// a No Data Response of CXL.mem before the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

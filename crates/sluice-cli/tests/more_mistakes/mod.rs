@@ -258,6 +258,16 @@ const MISTAKES: &[(&str, &str)] = &[
         "invalid value '0' for '--traps <N>': expected 1 at least, such as 32M",
     ),
     (
+        "sim --bound --workload zipf --set write_log.capacity=1MiB",
+        "--bound: the write log (write_log.capacity) serves accesses that the optimum counts as \
+         misses",
+    ),
+    (
+        "sim --bound --workload zipf --set cache.evict_at=fill",
+        "--bound: with cache.evict_at = fill a page on its way takes no room, and the optimum gives \
+         it some",
+    ),
+    (
         "size --warmup 5 -- true",
         "bad value for --warmup: \"5\"; it is of a --trace; of a program --from MARK counts a part",
     ),

@@ -92,7 +92,7 @@ fn naive(device: &mut Device, streams: &[Vec<Access>], options: Options) -> SimR
             };
             pending[requester] = hides.then_some(*access);
             (one.ended, one.served_by) = (completion.done_at, completion.served_by);
-            one.trapped = hides || completion.served_by != ServedBy::CacheHit;
+            one.trapped = hides || [ServedBy::Flash, ServedBy::MshrMerge].contains(&one.served_by);
         }
         due.add(one.ended + options.think, requester);
         made.push(one);
