@@ -57,3 +57,35 @@ fn lines_of_pages_that_leave_are_those_used_since_they_came() {
         "{touched:?}"
     );
 }
+
+/// Ten stores to ten lines: each is programmed by itself.
+#[test]
+fn a_program_that_its_store_waits_for_counts_the_line_of_that_store() {
+    for (done, miss) in [
+        ("held", "rmw"),
+        ("held", "merge"),
+        ("programmed", "rmw"),
+        ("programmed", "merge"),
+    ] {
+        for apart in [Ps::ZERO, Ps::from_ms(1)] {
+            let mut device = device(&[
+                ("cache.write", "through"),
+                ("cache.store_done", done),
+                ("cache.store_miss", miss),
+                ("cache.track_lines", "yes"),
+            ]);
+            for line in 0..10 {
+                let (addr, op) = (line * 64, Op::Write);
+                device.access(apart * line, Request { addr, op }, &mut ());
+            }
+            let lines = device.line_use().expect("they are tracked");
+            let mut due = vec![0; LINES + 1];
+            due[1] = 10;
+            assert_eq!(
+                lines.written_of_programmed(),
+                due,
+                "{done}, {miss}, {apart}"
+            );
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use sluice_model::{
-    Command, Device, DeviceConfig, DeviceError, EVICTIONS, Op, PARAMS, PREFETCHES, Request,
+    Command, Device, DeviceConfig, DeviceError, EVICTIONS, Hint, Op, PARAMS, PREFETCHES, Request,
     ServedBy, is_tunable,
 };
 use sluice_testkit::cases;
@@ -67,6 +67,22 @@ fn latencies_hold_for_what_comes() {
     tuned(&mut device, "device.protocol_latency", "500ns");
     assert_eq!(time(&mut device, 5, 2), Ps::from_ns(1_500));
     assert_eq!(device.balance(), Ok(()));
+}
+
+/// The third of one die's reads is estimated to take longer than the threshold.
+#[test]
+fn estimates_see_what_is_queued_after_a_change_of_times() {
+    for key in ["nand.read", "nand.program", "nand.erase"] {
+        let mut device = device(&[
+            ("device.hint", "queue"),
+            ("device.hint_threshold", "90us"),
+            ("nand.channels", "1"),
+            ("nand.dies", "1"),
+        ]);
+        tuned(&mut device, key, "41us");
+        let hints = [0, 1, 2].map(|lpn| read(&mut device, Ps::ZERO, lpn).hint);
+        assert_eq!(hints, [Hint::None, Hint::None, Hint::LongDelay], "{key}");
+    }
 }
 
 #[test]

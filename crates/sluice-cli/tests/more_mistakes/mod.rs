@@ -264,8 +264,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sim --bound --workload zipf --set cache.evict_at=fill",
-        "--bound: with cache.evict_at = fill a page on its way takes no room, and the optimum gives \
-         it some",
+        "--bound: with cache.evict_at = fill a page on its way takes no room, and the optimum \
+         gives it some",
     ),
     (
         "size --warmup 5 -- true",

@@ -206,6 +206,15 @@ impl<O: Observer> Back<O> {
         done_at
     }
 
+    /// Programs the page if it waits in the write buffer. Says whether it did.
+    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> bool {
+        let taken = self.buffer.as_mut().and_then(|buffer| buffer.remove(lpn));
+        if let Some(placement) = taken {
+            self.program(at, lpn, placement, stats);
+        }
+        taken.is_some()
+    }
+
     fn done_of(&self, at: Ps, lpn: Lpn) -> Ps {
         let idle_at = self.ppn_of(lpn).map(|ppn| self.nand.idle_of(ppn));
         idle_at.map_or(at, |idle_at| at.max(idle_at))
@@ -220,8 +229,11 @@ impl<O: Observer> Back<O> {
     /// What the write buffer has of the page is not to be programmed.
     fn forget_buffered(&mut self, lpn: Lpn, stats: &mut Stats) {
         let buffer = self.buffer.as_mut();
-        let was_there = buffer.is_some_and(|buffer| buffer.forget(lpn));
+        let was_there = buffer.is_some_and(|buffer| buffer.remove(lpn).is_some());
         stats.write_buffer_saved += u64::from(was_there);
+        if was_there {
+            self.observer.overtaken(lpn);
+        }
     }
 
     /// Pages that wait in the write buffer.

@@ -234,14 +234,19 @@ fn flush<O: Observer, E: Effects>(
 ) -> Result<Done, Refused> {
     let now = storage.now();
     let found = storage.cache.peek(lpn).ok_or(Refused::NotCached(lpn))?;
+    if storage.back.is_read_only() {
+        return Err(Refused::ReadOnly);
+    }
     let written = effects.unmap(lpn);
     if !(found.is_dirty || written) {
-        return Ok(Done::already(now));
+        // Clean, but its newest contents may wait in the write buffer.
+        let changed = storage.flush_buffered(now, lpn);
+        return Ok(Done { at: now, changed });
     }
     storage.cache.mark_clean(lpn);
     storage.cache.count_program(found.slot);
     storage.stats.flushes += 1;
     // What was stored to a page on its way can be programmed once the rest is there.
-    storage.write(now.max(found.ready_at), lpn);
+    storage.flush(now.max(found.ready_at), lpn);
     Ok(Done::at(now))
 }

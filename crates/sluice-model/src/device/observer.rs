@@ -65,6 +65,10 @@ pub(crate) trait Observer: Sized {
     #[inline]
     fn regained(&mut self, _lpn: Lpn) {}
 
+    /// What the write buffer has of the page is not to be programmed.
+    #[inline]
+    fn overtaken(&mut self, _lpn: Lpn) {}
+
     /// The host's data goes to an entry of the write log.
     #[inline]
     fn appended(&mut self, _entry: LogEntry) {}

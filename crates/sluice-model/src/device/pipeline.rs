@@ -185,6 +185,7 @@ impl<O: Observer> Pipeline<O> {
         self.storage.stats.hits += 1;
         let mut parts = self.front.parts();
         parts.dram = self.storage.dram.access(at, found.slot, req.addr, req.op);
+        self.count_line(found.slot, req);
         self.await_store(found.ready_at, found.slot, lpn, req, &mut parts);
         let completion = self.complete(parts, req.op, ServedBy::CacheHit, false);
         self.used(at, completion, lpn, req, &found, effects)
@@ -213,6 +214,7 @@ impl<O: Observer> Pipeline<O> {
             self.front
                 .take_request(start, start + parts.dram + parts.merge);
         }
+        self.count_line(found.slot, req);
         self.await_store(found.ready_at, found.slot, lpn, req, &mut parts);
         let completion = self.complete(parts, req.op, ServedBy::MshrMerge, expects_long);
         self.used(at, completion, lpn, req, &found, effects)
@@ -228,10 +230,8 @@ impl<O: Observer> Pipeline<O> {
         found: &Found,
         effects: &mut E,
     ) -> Completion {
-        if self.storage.cache.watches_lines() {
-            let at = completion.done_at.max(found.ready_at);
-            self.use_line(at, found.slot, lpn, req);
-        }
+        let at_flash = completion.done_at.max(found.ready_at);
+        self.store_through(at_flash, found.slot, lpn, req);
         self.evict_surplus(at, lpn, found.surplus, effects);
         self.storage.stats.reactivated += u64::from(found.reactivated);
         if found.first_use {
@@ -269,12 +269,18 @@ impl<O: Observer> Pipeline<O> {
         self.storage.cache.has_external_policy() || self.prefetch.is_external()
     }
 
-    /// Notes the line of an access, and writes a store through at `at`.
-    fn use_line(&mut self, at: Ps, slot: Slot, lpn: Lpn, req: Request) {
-        let store = req.op == Op::Write;
-        let line = self.front.line_of(req.addr);
-        self.storage.cache.count_line(slot, line, store);
-        let goes_through = store && self.storage.cache.writes_through();
+    /// Notes the line of an access, before a program can count the page's lines.
+    fn count_line(&mut self, slot: Slot, req: Request) {
+        if self.storage.cache.counts_lines() {
+            let line = self.front.line_of(req.addr);
+            let is_store = req.op == Op::Write;
+            self.storage.cache.count_line(slot, line, is_store);
+        }
+    }
+
+    /// Writes a store through at `at`, unless it has waited for its program.
+    fn store_through(&mut self, at: Ps, slot: Slot, lpn: Lpn, req: Request) {
+        let goes_through = req.op == Op::Write && self.storage.cache.writes_through();
         if goes_through && !self.awaits_programs {
             self.storage.write_through(at, slot, lpn);
         }
@@ -415,9 +421,8 @@ impl<O: Observer> Pipeline<O> {
         if store {
             self.storage.back.observer().stored(lpn);
         }
-        if self.storage.cache.watches_lines() {
-            self.use_line(ready_at, slot, lpn, req);
-        }
+        self.count_line(slot, req);
+        self.store_through(ready_at, slot, lpn, req);
         self.await_store(ready_at, slot, lpn, req, &mut parts);
         parts
     }

@@ -258,6 +258,11 @@ impl<O: Observer> Storage<O> {
         self.log.as_ref()?.find(lpn, line)
     }
 
+    /// Whether the log has every line of a page.
+    pub fn is_wholly_logged(&self, lpn: Lpn) -> bool {
+        self.log.as_ref().is_some_and(|log| log.has_whole(lpn))
+    }
+
     /// How long a load of a line takes that the log has, from `at` on.
     pub fn load_logged(&mut self, at: Ps, lpn: Lpn, line: PageLine) -> Option<Ps> {
         let entry = self.find_logged(lpn, line)?;
@@ -382,6 +387,11 @@ impl<O: Observer> Storage<O> {
     pub fn flush(&mut self, at: Ps, lpn: Lpn) -> Ps {
         self.drop_logged(lpn);
         self.back.flush(at, lpn, &mut self.stats)
+    }
+
+    /// Programs the page if it waits in the write buffer. Says whether it did.
+    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn) -> bool {
+        self.back.flush_buffered(at, lpn, &mut self.stats)
     }
 
     /// Programs what waits in the write buffer, and says when that is done.

@@ -70,19 +70,17 @@ impl WriteBuffer {
     pub fn pop(&mut self) -> Option<(Lpn, Placement)> {
         let place = self.lists.back(HELD)?;
         let (lpn, placement) = self.held[place];
-        self.forget(lpn);
+        self.remove(lpn);
         Some((lpn, placement))
     }
 
-    /// Forgets the page. Says whether it was here.
-    pub fn forget(&mut self, lpn: Lpn) -> bool {
-        let Some(place) = self.places.get(lpn) else {
-            return false;
-        };
+    /// Takes the page out if it is here. Says where the host wants it.
+    pub fn remove(&mut self, lpn: Lpn) -> Option<Placement> {
+        let place = self.places.get(lpn)?;
         self.places.clear(lpn);
         self.lists.remove(HELD, place);
         self.lists.push_front(FREE, place);
-        true
+        Some(self.held[place].1)
     }
 
     /// How many pages are here.

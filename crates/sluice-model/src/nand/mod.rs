@@ -66,7 +66,7 @@ impl Nand {
             layout,
             cells,
             array,
-            posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
+            posted: rules.map(|rules| Posted::new(&settings.nand, rules, log_programs)),
             ahead: Ahead::new(),
             log_programs: Vec::with_capacity(log_programs as usize),
             stored: None,
@@ -77,7 +77,8 @@ impl Nand {
     /// Reads, programs and erases asked for from now on take the times of these settings.
     pub fn retime(&mut self, settings: &Settings) {
         self.cells.retime(&settings.nand);
-        let plain = self.posted.is_none() && self.array.is_plain();
+        let watched = self.array.queues.is_some();
+        let plain = !watched && self.posted.is_none() && self.array.is_plain();
         self.plain_read = self.cells.one_read().filter(|_| plain);
     }
 
@@ -98,9 +99,12 @@ impl Nand {
     /// When every die has done what it has been asked for. Nothing may be asked for before that.
     pub fn at_rest(&mut self) -> Ps {
         self.release(Ps(u64::MAX));
-        let idle = self.array.dies().map(|die| match &self.posted {
+        let idle = self.array.dies().map(|die| match &mut self.posted {
             None => self.array.free_at(die),
-            Some(posted) => posted.idle_at(die, &self.array),
+            Some(posted) => {
+                posted.play(Ps::MAX, die, &mut self.array);
+                posted.idle_at(die, &self.array)
+            }
         });
         idle.max().unwrap_or_default()
     }

@@ -30,6 +30,9 @@ pub(super) struct Posted {
     /// Per block: waiting programs whose data the controller holds.
     held: Table<Block, u32>,
     pages_per_block: u32,
+    /// Programs of the write log that went before later reads, until it has been told when they
+    /// end.
+    forced_log: Vec<(Ppn, Ps)>,
     /// Operations made to wait for a read after they had begun.
     pub suspensions: u64,
     /// Operations that went before later reads because a queue was full.
@@ -60,8 +63,6 @@ struct DieState {
     /// How many wait, behind those.
     len: u32,
     listed: bool,
-    /// When the chain is done with what was let go before later reads.
-    forced_until: Ps,
     current: Current,
 }
 
@@ -109,7 +110,8 @@ impl Default for Current {
 }
 
 impl Posted {
-    pub fn new(settings: &NandSettings, rules: &ReadFirst) -> Posted {
+    /// `log_programs`: the most that the write log waits for at once.
+    pub fn new(settings: &NandSettings, rules: &ReadFirst, log_programs: u32) -> Posted {
         let dies = settings.die_count();
         let queue_max = rules.write_queue;
         let blocks = settings.plane_count() * settings.blocks_per_plane;
@@ -134,6 +136,7 @@ impl Posted {
             counts: Table::filled(settings.channels, [0; 3]),
             held: Table::filled(blocks, 0),
             pages_per_block: settings.pages_per_block,
+            forced_log: Vec::with_capacity(log_programs as usize),
             suspensions: 0,
             forced: 0,
         }
@@ -216,7 +219,11 @@ impl Posted {
                 let begins = (self.begins_at(die, array) + before).max(asked.ready_at);
                 ProgramEnd::NotBefore((begins + asked.op.time).max(now + Ps(1)))
             }
-            _ => ProgramEnd::At(state.forced_until.max(now)),
+            _ => {
+                let forced = self.forced_log.iter().position(|one| one.0 == ppn);
+                let end = forced.map(|place| self.forced_log.swap_remove(place).1);
+                ProgramEnd::At(end.map_or(now, |end| end.max(now)))
+            }
         }
     }
 
@@ -225,7 +232,10 @@ impl Posted {
         let state = &self.dies[die];
         let begun = array.free_at(die).max(state.current.end);
         let waiting = state.running..state.running + state.len;
-        waiting.fold(begun, |end, index| end + self.peek(die, index).op.time)
+        waiting.fold(begun, |end, index| {
+            let asked = self.peek(die, index);
+            end.max(asked.ready_at) + asked.op.time
+        })
     }
 
     /// Reserves a read in the die's chain, before the posted work that it may overtake.
@@ -283,7 +293,12 @@ impl Posted {
         let start = now.max(self.begins_at(die, array));
         let (op, run) = self.take(die, start, array);
         array.chain(start, &op, run);
-        self.dies[die].forced_until = run.end;
+        for index in 0..self.dies[die].running {
+            let PostedOp { op, held, .. } = self.peek(die, index);
+            if let (Origin::Log, Some(ppn)) = (op.origin, held) {
+                self.forced_log.push((ppn, run.end));
+            }
+        }
         self.release(die);
     }
 
@@ -475,10 +490,8 @@ mod tests {
                 let back = PostedOp::unpack(packed, op.channel, op.die);
                 let same = (back.op.verb, back.op.origin) == (verb, origin);
                 assert!(same && back.held == held && back.ready_at == ready_at);
-                assert_eq!(
-                    (back.op.plane, back.op.offset, back.op.time),
-                    (255, 65_535, Ps(7))
-                );
+                let rest = (back.op.plane, back.op.offset, back.op.time);
+                assert_eq!(rest, (255, 65_535, Ps(7)));
             }
         }
     }

@@ -32,6 +32,7 @@ pub(crate) struct WriteLog {
     buffers: Vec<Index>,
     /// Lines that a buffer takes.
     lines: u32,
+    lines_per_page: u32,
     /// The oldest full buffer. The full ones follow it in turn, and after them the open one.
     oldest: usize,
     /// How many are full.
@@ -52,6 +53,7 @@ impl WriteLog {
         WriteLog {
             buffers: (0..settings.buffers).map(|_| Index::new(lines)).collect(),
             lines,
+            lines_per_page,
             oldest: 0,
             full: 0,
             appended: 0,
@@ -139,6 +141,12 @@ impl WriteLog {
     pub fn find(&self, lpn: Lpn, line: PageLine) -> Option<LogEntry> {
         self.newest_first()
             .find_map(|buffer| buffer.find(lpn, line))
+    }
+
+    /// Whether every line of a page is here.
+    pub fn has_whole(&self, lpn: Lpn) -> bool {
+        let mut lines = (0..self.lines_per_page).map(PageLine);
+        lines.all(|line| self.find(lpn, line).is_some())
     }
 
     /// Forgets the page: its contents are elsewhere, whole and newer, or no longer wanted.

@@ -19,9 +19,7 @@ use std::process::ExitCode;
 /// Simulates and prints.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.device)?;
-    if args.bound {
-        can_bound(&config)?;
-    }
+    can_bound(args, &config)?;
     let workload = Workload::read(args)?;
     let (name, footprint, room) = (
         workload.name(),
@@ -90,8 +88,10 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
 }
 
 /// The optimum is of a cache that every access asks, and whose pages leave when others come.
-fn can_bound(config: &DeviceConfig) -> Result<(), Error> {
-    let why = if config.write_log.is_some() {
+fn can_bound(args: &SimArgs, config: &DeviceConfig) -> Result<(), Error> {
+    let why = if !args.bound {
+        return Ok(());
+    } else if config.write_log.is_some() {
         "the write log (write_log.capacity) serves accesses that the optimum counts as misses"
     } else if config.cache.evicts_at_fill {
         "with cache.evict_at = fill a page on its way takes no room, and the optimum gives it some"

@@ -192,6 +192,10 @@ impl Observer for Contents {
         self.last_read = self.of_gathered(lpn);
     }
 
+    fn overtaken(&mut self, lpn: Lpn) {
+        self.gathered.remove(&lpn);
+    }
+
     fn appended(&mut self, entry: LogEntry) {
         self.logged.insert(entry, self.incoming);
     }

@@ -2,7 +2,7 @@
 
 use super::{BASE, settings};
 use crate::layout::Block;
-use crate::nand::{Flash, Nand, Origin, Served};
+use crate::nand::{Flash, Nand, Origin, ProgramEnd, Served};
 use sluice_units::{Ppn, Ps};
 
 const READ: u64 = 20;
@@ -304,6 +304,22 @@ fn a_full_queue_goes_before_later_reads() {
     (1..6).for_each(|page| rig.program(page));
     assert_eq!(rig.done(0), 3 * one + READ + BUS);
     assert_eq!(rig.nand.posted.as_ref().unwrap().forced, 3);
+}
+
+/// Of two that the full queue lets go first, each ends when its own program does.
+#[test]
+fn a_program_of_the_log_ends_when_it_does_although_others_went_first() {
+    let queue = ("nand.write_queue", "2");
+    let mut rig = rig(&[ONE_DIE, &[READ_FIRST, queue]]);
+    (1..5).for_each(|page| {
+        rig.nand.program(Ps::ZERO, Ppn(page), Origin::Log).unwrap();
+    });
+    let one = BUS + PROGRAM;
+    for page in [2, 1] {
+        let end = Ps(u64::from(page) * one);
+        let known = rig.nand.program_end(Ps::ZERO, Ppn(page));
+        assert_eq!(known, ProgramEnd::At(end), "page {page}");
+    }
 }
 
 /// The controller has the data until the cells have it.
