@@ -33,8 +33,9 @@ pub struct Flash {
     /// Whether the device has come to its end, and refuses writes. `null` live, where only
     /// `writes_refused` shows it.
     pub read_only: Option<bool>,
-    /// Erases of lines (a block, or a superblock), of the device's whole life. `null` live, where
-    /// the device keeps them to itself.
+    /// Erases of the lines (a block, or a superblock) of the host's data, of the device's whole
+    /// life. Those of the map's lines (`ftl.mapping=dftl`) are in `erases` alone. `null` live,
+    /// where the device keeps them to itself.
     pub erases_of_a_line: Option<LineErases>,
 }
 
@@ -72,7 +73,8 @@ pub struct WriteLog {
     pub counts: WriteLogCounts,
     /// How long appends waited for a free buffer, all together, ns.
     pub stall_ns: f64,
-    /// The most memory that the log's index needed, bytes: 16 for a page, 4 for a slot.
+    /// The most memory that the log's index needed in the device's whole life, bytes: 16 for a
+    /// page, 4 for a slot.
     pub index_bytes_max: u64,
 }
 
@@ -91,7 +93,8 @@ pub struct BlockDoor {
     pub pages_trimmed: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Pages that flushes programmed.
+    /// Cached pages that flushes programmed. What they program of the write buffer
+    /// (`ftl.write_buffer`) is in `programs` alone.
     pub pages_flushed: u64,
     /// Requests that the device refused.
     pub refused: u64,

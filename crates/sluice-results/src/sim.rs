@@ -35,7 +35,7 @@ pub struct SimResult {
     /// What the device saw: `all` accesses, or only those that trap (`misses`).
     pub hits_visible: String,
     /// Accesses before counting began, to warm the device. No other figure has them but `hash`, and
-    /// what counts from the device's beginning: `lines`, and wear.
+    /// what counts from the device's beginning: `lines`, `write_log.index_bytes_max`, and wear.
     pub warmup_accesses: u64,
     /// Accesses issued.
     pub accesses: u64,

@@ -22,8 +22,8 @@ pub enum SystemKind {
 /// A program on a simulated host with its device (`sluice sim --system`, `sluice run --simulate`).
 ///
 /// Counts are of the measured part, without the warm-up and without what marks leave out. Only
-/// `lines`, `flash.read_only` and `flash.erases_of_a_line` are of the device's whole life, and
-/// `program` and `hash` of the whole run.
+/// `lines`, `flash.read_only`, `flash.erases_of_a_line` and `write_log.index_bytes_max` are of the
+/// device's whole life, and `program` and `hash` of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemResult {
     /// Version of the fields.

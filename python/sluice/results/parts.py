@@ -200,7 +200,8 @@ class Flash:
     erases: int
     """Blocks erased."""
     erases_of_a_line: LineErases | None
-    """Erases of lines (a block, or a superblock), of the device's whole life. `null` live, where
+    """Erases of the lines (a block, or a superblock) of the host's data, of the device's whole
+    life. Those of the map's lines (`ftl.mapping=dftl`) are in `erases` alone. `null` live, where
     the device keeps them to itself."""
     factory_bad_blocks: int
     """Blocks that were bad when the device was made and never used (`nand.bad_blocks`)."""
@@ -431,7 +432,8 @@ class WriteLog:
     hits: int
     """Loads that found their line in the log."""
     index_bytes_max: int
-    """The most memory that the log's index needed, bytes: 16 for a page, 4 for a slot."""
+    """The most memory that the log's index needed in the device's whole life, bytes: 16 for a
+    page, 4 for a slot."""
     lines_flushed: int
     """Lines that the programmed pages carried."""
     pages_flushed: int

@@ -41,7 +41,8 @@ class BlockDoor:
     latency_ns: Distribution
     """Latencies of requests, ns."""
     pages_flushed: int
-    """Pages that flushes programmed."""
+    """Cached pages that flushes programmed. What they program of the write buffer
+    (`ftl.write_buffer`) is in `programs` alone."""
     pages_read: int
     """Pages read."""
     pages_trimmed: int
@@ -97,7 +98,8 @@ class SimResult:
     """Version of Sluice."""
     warmup_accesses: int
     """Accesses before counting began, to warm the device. No other figure has them but `hash`,
-    and what counts from the device's beginning: `lines`, and wear."""
+    and what counts from the device's beginning: `lines`, `write_log.index_bytes_max`, and
+    wear."""
     workload: str
     """The access pattern, or `trace:` and the file."""
     write_log: WriteLog | None

@@ -267,8 +267,9 @@ class SystemRegion:
 class SystemResult:
     """A program on a simulated host with its device (`sluice sim --system`, `sluice run
     --simulate`). Counts are of the measured part, without the warm-up and without what marks
-    leave out. Only `lines`, `flash.read_only` and `flash.erases_of_a_line` are of the device's
-    whole life, and `program` and `hash` of the whole run."""
+    leave out. Only `lines`, `flash.read_only`, `flash.erases_of_a_line` and
+    `write_log.index_bytes_max` are of the device's whole life, and `program` and `hash` of the
+    whole run."""
     amat_ns: Amat
     """Mean time of an access that left the processor and was not replayed later, ns (SkyByte
     Figure 17)."""

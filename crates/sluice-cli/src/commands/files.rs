@@ -160,6 +160,11 @@ pub fn run(args: &FilesArgs) -> Result<ExitCode, Error> {
         let (done, of) = (0, "requests");
         return Err(Error::Interrupted { done, of });
     };
+    if result.time_s == 0.0 {
+        let why = "no request takes any time, so there is no speed to tell; give --request, \
+                   --lookup, --copy or --switch a time, or read more than the host caches";
+        return Err(Error::unfit("the run", why));
+    }
     let kept = keep(folder.as_ref(), |folder| {
         folder.write("config.toml", write_config(&config, args.device.seed))?;
         folder.write_stats(&result)

@@ -3,6 +3,12 @@
 /// A command line, and all of what it is told.
 pub const MISTAKES: &[(&str, &str)] = &[
     (
+        "files --through block-cache --size 1MiB --host-cache 48MiB --request 0ns --lookup 0ns \
+         --copy 0ns --switch 0ns --passes 2 --set device.capacity=64MiB",
+        "the run: no request takes any time, so there is no speed to tell; give --request, \
+         --lookup, --copy or --switch a time, or read more than the host caches",
+    ),
+    (
         "sim --workload chase:size=64KiB --device cylon --threads 4",
         "--threads needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
     ),
