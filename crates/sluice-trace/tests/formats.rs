@@ -466,13 +466,14 @@ fn objects_can_be_numbered_and_larger_than_an_access() {
         ]
     );
     assert_eq!(notes[1], "2 objects, numbered as they come first");
-    // An object larger than an access can say is as much as one can.
+    // An object larger than an access can say is several, all at its time.
     let large = Options {
         object: 1 << 20,
         ..base
     };
-    assert_eq!(
-        read(&[record(0, 1, 1 << 20)], &large).0,
-        [(0, 1 << 20, u16::MAX)]
-    );
+    let part = 32 << 10;
+    let parts: Vec<_> = (0..32)
+        .map(|n| (0, (1 << 20) + n * part, part as u16))
+        .collect();
+    assert_eq!(read(&[record(0, 1, 1 << 20)], &large).0, parts);
 }
