@@ -151,10 +151,19 @@ fn create_on_device(path: &Path, shape: Shape, memory: File) -> Result<Keeper<Fi
             capacity,
         });
     }
-    let emptied = device.punch(0, shape.slot_at(0, 0));
+    let slots_at = shape.slot_at(0, 0);
+    let emptied = device.punch(0, slots_at);
     let emptied = emptied.and_then(|()| device.sync());
     emptied.map_err(Error::system("emptying the store"))?;
-    Keeper::create(memory, device, shape)
+    let made = Keeper::create(memory, device, shape);
+    if made.is_err()
+        && let Ok(mut device) = own(path)
+    {
+        // Blank again, as far as it still takes anything: the next start can try once more.
+        let blank = slots_at.max(BLANK_BYTES as u64).min(found);
+        let _ = device.punch(0, blank).and_then(|()| device.sync());
+    }
+    made
 }
 
 fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, File>, Error> {

@@ -79,6 +79,15 @@ fn check(store: &Path) -> Outcome {
     finish(command.args(["store", "check", "--json"]).arg(store))
 }
 
+/// Mounts a file system in memory, or changes one. Says whether this user may.
+fn mount(folder: &Path, options: &str) -> bool {
+    let mut mount = Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", options, "none"])
+        .arg(folder);
+    mount.status().is_ok_and(|status| status.success())
+}
+
 /// Whether it was refused in one line with these words.
 fn is_refused(out: &Outcome, words: &[&str]) {
     assert_eq!(out.status.code(), Some(2), "{out:#?}");
@@ -271,13 +280,7 @@ fn a_full_store_is_said_and_keeps_what_it_had() {
     let rig = Rig::new();
     let folder = rig.path("small");
     std::fs::create_dir(&folder).expect("room");
-    let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=3M", "none"]);
-    if !mount
-        .arg(&folder)
-        .status()
-        .is_ok_and(|status| status.success())
-    {
+    if !mount(&folder, "size=3M") {
         println!("unchecked: this user may not mount a file system of 3 MiB");
         return;
     }

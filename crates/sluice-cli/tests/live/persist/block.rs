@@ -1,6 +1,7 @@
 //! A store on a block device: a loop device of this test's, where the user may make one.
 
-use super::{PAGES, Rig, check, is_refused, is_whole};
+use super::ends::generation;
+use super::{PAGES, Rig, check, is_refused, is_whole, mount};
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use sluice_units::Rng;
 use std::fs::File;
@@ -115,6 +116,36 @@ fn what_was_flushed_to_a_block_device_is_there_after_any_kill() {
             .well();
     }
     assert!(super::kills::flushed(&rig) > 0, "no round came to a flush");
+}
+
+/// The disk takes no more on the way: nothing on it is taken for a store, and the next start fills
+/// it anew.
+#[test]
+fn a_device_that_fails_at_first_is_blank_again() {
+    let rig = Rig::new();
+    let folder = rig.path("small");
+    std::fs::create_dir(&folder).expect("room");
+    if !mount(&folder, "size=1M") {
+        println!("unchecked: this user may not mount a file system of 1 MiB");
+        return;
+    }
+    let memory = generation(7);
+    std::fs::write(rig.path("memory"), &memory).expect("room");
+    let outcomes = Loop::new(&rig, "small/below", 16 << 20).map(|device| {
+        let run = || device.run(&rig, "event").program(["true"]);
+        let first = run();
+        assert!(mount(&folder, "remount,size=100M"));
+        (first, run(), check(&device.path))
+    });
+    unmount(&folder);
+    let Some((first, second, whole)) = outcomes else {
+        return;
+    };
+    assert_eq!(first.status.code(), Some(2), "{first:#?}");
+    assert!(second.status.success(), "{second:#?}");
+    assert_eq!(is_whole(&whole)["stored"], PAGES);
+    let there = std::fs::read(rig.path("memory")).expect("ours");
+    assert!(there == memory, "lost");
 }
 
 /// Nothing of them is written to.

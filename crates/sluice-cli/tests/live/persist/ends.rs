@@ -1,22 +1,14 @@
 //! A store's beginning and end: what comes in between a start, or the program's end, and a whole
 //! store.
 
-use super::{PAGE, PAGES, Rig, await_it, check, is_whole};
+use super::{PAGE, PAGES, Rig, await_it, check, is_whole, mount};
 use crate::sluice::{Running, TRAPS};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-fn mount(folder: &Path, options: &str) -> bool {
-    let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", options, "none"])
-        .arg(folder);
-    mount.status().is_ok_and(|status| status.success())
-}
-
 /// What the memory has of a generation, as the program writes it.
-fn generation(number: u64) -> Vec<u8> {
+pub(super) fn generation(number: u64) -> Vec<u8> {
     let page = |page: u64| {
         (page << 32 | number)
             .to_ne_bytes()
