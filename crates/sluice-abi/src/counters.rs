@@ -83,6 +83,9 @@ macro_rules! flash_counters {
         WritesRefused: writes_refused as writes_refused;
         /// Reads of pages that were still in the write buffer (`ftl.write_buffer`): no flash read.
         WriteBufferReads: write_buffer_reads as write_buffer_reads;
+        /// Reads of pages whose program had not ended, so that the controller still held their data
+        /// (`nand.priority = read_first`): no flash read.
+        HeldReads: held_reads as held_reads;
         /// Programs that the write buffer saved: pages there that were written again or discarded.
         WriteBufferSaved: write_buffer_saved as write_buffer_saved;
     } };

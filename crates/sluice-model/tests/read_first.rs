@@ -1,7 +1,7 @@
 //! With reads first, what waits for its die makes that die busy, however long it had rested.
 
-use sluice_model::{BlockOp, BlockRequest, Device};
-use sluice_testkit::rig::{device, write};
+use sluice_model::{BlockOp, BlockRequest, Device, Hint};
+use sluice_testkit::rig::{device, read, write};
 use sluice_units::{Lpn, Ps};
 
 const ORDERS: [&str; 2] = ["fifo", "read_first"];
@@ -98,5 +98,31 @@ fn a_die_that_programs_for_the_host_does_not_collect_in_the_background() {
             assert_eq!(device.stats().gc_moves, before, "{order}, second {second}");
         }
         assert!(device.stats().gc_moves > 0, "{order}");
+    }
+}
+
+/// The page of a program that has not ended is still in the controller: no flash is read, and
+/// nothing of its block wears. Both sides of the program's end.
+#[test]
+fn a_page_whose_program_has_not_ended_is_read_from_the_controller() {
+    let settings = [
+        ("nand.priority", "read_first"),
+        ("device.hint", "queue"),
+        ("device.hint_threshold", "2us"),
+        ("nand.retry_reads", "1"),
+    ];
+    for (at, reads) in [(PROGRAM - Ps(1), 0), (PROGRAM, 1)] {
+        let mut device = device(&settings);
+        device.demote_to_flash(Ps::ZERO, Lpn(3));
+        let before = *device.stats();
+        let access = read(&mut device, at, 3);
+        let stats = device.stats();
+        let counted = [
+            stats.flash_reads - before.flash_reads,
+            stats.held_reads - before.held_reads,
+        ];
+        assert_eq!(counted, [reads, 1 - reads], "{at}");
+        assert_eq!(access.hint == Hint::LongDelay, reads == 1, "{at}");
+        assert_eq!(stats.misses - before.misses, 1);
     }
 }

@@ -81,6 +81,9 @@ class CounterValues:
     device needs: after `setuid`, for example. What these start is not counted."""
     gc_moves: int
     """Valid pages that garbage collection moved."""
+    held_reads: int
+    """Reads of pages whose program had not ended, so that the controller still held their data
+    (`nand.priority = read_first`): no flash read."""
     hints_cold: int
     """Cached pages that `MADV_COLD` made the next to leave."""
     hints_dontneed: int

@@ -209,6 +209,9 @@ class Flash:
     """Posted operations that went before later reads because the queue of their die was full."""
     gc_moves: int
     """Valid pages that garbage collection moved."""
+    held_reads: int
+    """Reads of pages whose program had not ended, so that the controller still held their data
+    (`nand.priority = read_first`): no flash read."""
     programs: int
     """NAND pages programmed, those of garbage collection included."""
     read_only: bool | None

@@ -118,7 +118,8 @@ impl<O: Observer> Back<O> {
         self.nand.watch();
     }
 
-    /// How long a page may take that is asked for at `at`, if it has a place in flash.
+    /// How long a page may take that is asked for at `at`. `None` if it needs no flash: it has no
+    /// place there, or the write buffer or the controller still holds it.
     ///
     /// `reads`: 1 if its page is still to be read, 0 if it is on its way, so that the channel has
     /// been asked for the read already.
@@ -126,7 +127,7 @@ impl<O: Observer> Back<O> {
         if self.is_buffered(lpn) {
             return None;
         }
-        let outlook = self.nand.outlook(at, self.ppn_of(lpn)?);
+        let outlook = self.nand.outlook(at, self.ppn_of(lpn)?)?;
         let wait = self.times.read * (u64::from(outlook.reads) + reads)
             + self.times.program * u64::from(outlook.programs)
             + self.times.erase * u64::from(outlook.erases);
@@ -371,7 +372,7 @@ mod tests {
         let mut counts = |now, lpn| {
             back.pass(now, stats);
             let ppn = back.ppn_of(Lpn(lpn)).expect("a preconditioned page");
-            let seen = back.nand.outlook(now, ppn);
+            let seen = back.nand.outlook(now, ppn).expect("a page in flash");
             [seen.reads, seen.programs, seen.erases]
         };
         assert_eq!(counts(Ps::ZERO, 6), [1, 2, 0]);

@@ -60,8 +60,12 @@ impl Store {
     #[inline]
     pub fn read<F: Flash>(&self, io: &mut Io<F>, lpn: Lpn, origin: Origin) -> Option<Served> {
         let place = self.map.place_of(lpn)?;
-        io.stats.flash_reads += 1;
-        Some(io.flash.read(io.now, self.blocks.ppn_of(place), origin))
+        let served = io.flash.read(io.now, self.blocks.ppn_of(place), origin);
+        match served {
+            Some(_) => io.stats.flash_reads += 1,
+            None => io.stats.held_reads += 1,
+        }
+        Some(served.unwrap_or(Served::at_once(io.now)))
     }
 
     /// Forgets the page's place.

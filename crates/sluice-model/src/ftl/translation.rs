@@ -69,8 +69,9 @@ impl Translation {
         self.slot_of[page as usize] = slot + 1;
         self.page_of[slot as usize] = page;
         self.dirty[slot as usize] = change;
+        let before = io.stats.flash_reads;
         let served = self.area.store.read(io, Lpn(page), origin);
-        io.stats.translation_reads += u64::from(served.is_some());
+        io.stats.translation_reads += io.stats.flash_reads - before;
         served.unwrap_or(Served::at_once(io.now))
     }
 

@@ -51,8 +51,9 @@ pub enum ProgramEnd {
 /// in order, between two erases. Reads are answered with their end; nobody waits for programs,
 /// copies and erases, which come to their dies when their time does.
 pub(crate) trait Flash {
-    /// Reads a page, until it is out of the channel.
-    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served;
+    /// Reads a page, until it is out of the channel. `None`: the controller still holds its data,
+    /// and needs no flash.
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Option<Served>;
 
     /// Programs a page.
     fn program(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Result<(), BadBlock>;
@@ -69,7 +70,7 @@ pub(crate) trait Flash {
 
 impl<F: Flash> Flash for &mut F {
     #[inline]
-    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Option<Served> {
         (**self).read(now, ppn, origin)
     }
 

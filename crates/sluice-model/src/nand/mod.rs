@@ -115,13 +115,17 @@ impl Nand {
         self.array.queues = Some(Queues::new(self.layout.channels));
     }
 
-    /// What a read of the page would find at `at`. The counts are zero if nobody watches.
-    pub fn outlook(&mut self, at: Ps, ppn: Ppn) -> Outlook {
+    /// What a read of the page would find at `at`; `None` if the controller still holds its data.
+    /// The counts are zero if nobody watches.
+    pub fn outlook(&mut self, at: Ps, ppn: Ppn) -> Option<Outlook> {
         let die = self.layout.die_of(ppn);
         let channel = self.layout.channel_of_die(die);
         self.release(at);
         if let Some(posted) = &mut self.posted {
             posted.play(at, die, &mut self.array);
+            if posted.holds(at, die, ppn) {
+                return None;
+            }
         }
         let posted = self.posted.as_ref();
         let mut outlook = Outlook {
@@ -138,7 +142,7 @@ impl Nand {
             outlook.programs = reserved[1] + waiting[1];
             outlook.erases = reserved[2] + waiting[2];
         }
-        outlook
+        Some(outlook)
     }
 
     /// Writes down what it has counted.
@@ -226,7 +230,7 @@ impl Nand {
             let read = self.read_fully(at, source, asked.op.origin);
             return self.ahead.insert(Dated {
                 asked: PostedOp {
-                    ready_at: read.done_at,
+                    ready_at: read.map_or(at, |read| read.done_at),
                     ..asked
                 },
                 die: asked.op.die,
@@ -285,43 +289,44 @@ impl Nand {
         }
     }
 
-    fn read_fully(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
+    fn read_fully(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Option<Served> {
+        let die = self.layout.die_of(ppn);
+        if let Some(posted) = &mut self.posted {
+            posted.play(now, die, &mut self.array);
+            if posted.holds(now, die, ppn) {
+                return None;
+            }
+        }
         let time = self.cells.read(ppn);
-        let op = self.op(Verb::Read, origin, self.layout.die_of(ppn), ppn, time);
+        let op = self.op(Verb::Read, origin, die, ppn, time);
         let (start, run, mut gc) = match &mut self.posted {
             None => {
                 let (start, run) = self.array.append(now, now, &op);
                 (start, run, Ps::ZERO)
             }
-            Some(posted) => {
-                posted.play(now, op.die, &mut self.array);
-                if posted.holds(now, op.die, ppn) {
-                    return Served::at_once(now);
-                }
-                posted.read(now, &op, &mut self.array)
-            }
+            Some(posted) => posted.read(now, &op, &mut self.array),
         };
         gc += self.array.gc_within(now, start, op.die);
         let service = self.array.service(&op);
-        Served {
+        Some(Served {
             done_at: run.done_at,
             queue: run.done_at - now - gc - service,
             gc,
             service,
-        }
+        })
     }
 }
 
 impl Flash for Nand {
     #[inline]
-    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Option<Served> {
         if !self.ahead.is_empty() {
             self.start_before_read(now, ppn);
         }
         match self.plain_read {
             Some(time) if origin != Origin::Gc => {
                 let die = Die(self.dies_by_page.divide(ppn.0));
-                self.array.read_plainly(now, die, time)
+                Some(self.array.read_plainly(now, die, time))
             }
             _ => self.read_fully(now, ppn, origin),
         }

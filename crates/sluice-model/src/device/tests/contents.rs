@@ -236,7 +236,7 @@ impl Watched<'_> {
 }
 
 impl Flash for Watched<'_> {
-    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Option<Served> {
         let block = self.contents.layout.block_of(ppn);
         self.assert_good(block);
         let found = self.contents.of_flash(ppn);

@@ -75,9 +75,9 @@ impl Contents {
 }
 
 impl Flash for Contents {
-    fn read(&mut self, now: Ps, ppn: Ppn, _origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, _origin: Origin) -> Option<Served> {
         self.assert_good(ppn);
-        Served::at_once(now)
+        Some(Served::at_once(now))
     }
 
     fn program(&mut self, _now: Ps, ppn: Ppn, _origin: Origin) -> Result<(), BadBlock> {
