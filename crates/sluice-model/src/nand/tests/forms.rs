@@ -34,7 +34,8 @@ impl Rig {
     }
 
     fn read(&mut self, ppn: u32) -> Served {
-        self.nand.read(self.now, Ppn(ppn), Origin::Host)
+        let served = self.nand.read(self.now, Ppn(ppn), Origin::Host);
+        served.unwrap_or(Served::at_once(self.now))
     }
 
     fn done(&mut self, ppn: u32) -> u64 {
@@ -288,7 +289,7 @@ fn a_wait_for_posted_collection_counts_once() {
         // Ahead of the clock, as behind a full MSHR: nothing has passed yet.
         let now = Ps(12 * READ + 1);
         rig.nand.read(now, Ppn(0), Origin::Gc);
-        let served = rig.nand.read(now, Ppn(1), Origin::Host);
+        let served = rig.nand.read(now, Ppn(1), Origin::Host).unwrap();
         assert_eq!(
             (served.queue, served.gc, served.service),
             parts(0, erase - 1 + READ, READ)
@@ -439,7 +440,7 @@ fn an_outlook_counts_the_channel_until_each_operation_ends() {
         rig.program(other);
         rig.erase(3);
         let mut seen = |now: u64| {
-            let outlook = rig.at(now).nand.outlook(Ps(now), Ppn(0));
+            let outlook = rig.at(now).nand.outlook(Ps(now), Ppn(0)).unwrap();
             [outlook.reads, outlook.programs, outlook.erases]
         };
         // The dies load one after the other; the erase follows the first program.
@@ -457,7 +458,7 @@ fn an_outlook_counts_the_channel_until_each_operation_ends() {
         ];
         assert_eq!(times.map(&mut seen), counts, "{order:?}");
         let done = rig.at(1_000).done(0);
-        let reads = [done - 1, done].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).reads);
+        let reads = [done - 1, done].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).unwrap().reads);
         assert_eq!(reads, [1, 0]);
     }
 }
@@ -473,7 +474,7 @@ fn an_outlook_counts_a_suspended_program_until_it_ends() {
         assert_eq!(rig.at(now + 25).done(0), now + 25 + 4 + READ + BUS);
         (rig, now + end + 4 + READ + 6)
     };
-    let counts = [end - 1, end].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).programs);
+    let counts = [end - 1, end].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).unwrap().programs);
     assert_eq!(counts, [1, 0]);
 }
 
@@ -486,7 +487,8 @@ fn an_outlook_tells_whether_collection_is_in_the_way() {
     ] {
         let mut rig = rig(&[ONE_DIE, pairs, &[("nand.suspend_latency", "4ps")]]);
         rig.erase(3);
-        let seen = [1, ERASE - 1, ERASE].map(|now| rig.at(now).nand.outlook(Ps(now), Ppn(0)).gc);
+        let seen =
+            [1, ERASE - 1, ERASE].map(|now| rig.at(now).nand.outlook(Ps(now), Ppn(0)).unwrap().gc);
         // Where it can be suspended, it is not worth that just before its end.
         assert_eq!(seen, [blocked, true, false], "{pairs:?}");
     }

@@ -43,7 +43,10 @@ fn issue(nand: &mut Nand, request: &Ask) -> Option<Served> {
         Block(request.die * nand.layout.blocks_per_plane),
     );
     match request.verb {
-        Verb::Read => Some(nand.read(now, ppn, request.origin)),
+        Verb::Read => {
+            let served = nand.read(now, ppn, request.origin);
+            Some(served.unwrap_or(Served::at_once(now)))
+        }
         Verb::Program => {
             nand.program(now, Ppn(ppn.0 + 1), request.origin).unwrap();
             None

@@ -11,7 +11,7 @@ fn nand(pairs: &[(&str, &str)], seed: u64) -> Nand {
 
 /// Sensing time of a page, in reads, long after everything else.
 fn senses(nand: &mut Nand, ppn: u32) -> u64 {
-    let served = nand.read(Ps::from_ms(1), Ppn(ppn), Origin::Host);
+    let served = nand.read(Ps::from_ms(1), Ppn(ppn), Origin::Host).unwrap();
     assert_eq!((served.service.0 - 7) % 20, 0);
     (served.service.0 - 7) / 20
 }
