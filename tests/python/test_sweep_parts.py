@@ -226,14 +226,14 @@ def test_a_run_that_had_ended_on_a_lost_worker_is_waited_for_again(lab: Lab) -> 
     client = SimpleNamespace(
         submit=lambda *_, key, **__: Future(key, states.pop(0)), cancel=lambda _: None)
     found = dict(engine.Cluster(client, "dask", 60).outcomes(
-        Program(lab.sluice), [("sim", "1"), ("sim", "2")], alone=False))
+        Program(lab.sluice), {("sim", "1"): {}, ("sim", "2"): {}}, alone=False))
     assert [found[arguments].problem for arguments in (("sim", "1"), ("sim", "2"))] == ["", ""]
 
 
 def test_a_worker_with_another_program_is_told(lab: Lab, tmp_path: Path) -> None:
     from sluice.reproduce.engines import cluster as engine
 
-    told = engine.execute(str(lab.sluice), "0" * 64, ("sim",))
+    told = engine.execute(str(lab.sluice), "0" * 64, ("sim",), {})
     assert told.result is None and "or another one than the coordinator's" in told.problem
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,22 @@ class Kept:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def result(self, key: str) -> dict[str, Any] | None:
-        """What the run printed; ``None`` if it is not there, or its line was never finished."""
+    def run(self, key: str) -> dict[str, Any] | None:
+        """What the run was, and in ``result`` what it printed; ``None`` if it is not there, or its
+        line was never finished."""
         try:
-            result: dict[str, Any] = json.loads(self.line(key))["result"]
+            run: dict[str, Any] = json.loads(self.line(key))
         except (KeyError, ValueError):
             return None
-        return result
+        return run if "result" in run else None
+
+    def runs(self) -> Iterator[dict[str, Any]]:
+        """All that are there."""
+        return filter(None, map(self.run, self._lines))
+
+    def has(self, key: str, line: bytes) -> bool:
+        """Whether this is the line that stands there."""
+        return key in self._lines and self.line(key) == line
 
     def line(self, key: str) -> bytes:
         """As it stands there; raises ``KeyError``."""

@@ -15,6 +15,7 @@ from typing import Any
 from sluice.errors import ExperimentError
 from sluice.reproduce import program
 from sluice.reproduce.engines import Arguments
+from sluice.reproduce.inputs import steady
 from sluice.reproduce.kept import Kept
 from sluice.reproduce.matrix import Run
 from sluice.reproduce.runner import put
@@ -154,17 +155,27 @@ def _difference(one: Part, other: Part) -> str:
 
 def gather(parts: Sequence[Part], runs: Sequence[Run], key: Callable[[Arguments], str],
            out: Kept) -> None:
-    """Copies what the parts have run. Raises ``ExperimentError`` if a run is missing."""
+    """Copies what the parts have run. Raises ``ExperimentError`` if a run is missing, or parts have
+    read different files of one name."""
     lines: dict[str, bytes] = {}
+    read: dict[str, tuple[str, Path]] = {}
     for part in parts:
         own, kept = part.shard.of(runs), Kept(part.folder / program.RUNS)
         todo = [run.arguments for run in own if run.arguments not in part.failures]
-        there = [one for one in map(key, todo) if kept.result(one) is not None]
+        there = {one: run for one in todo if (run := kept.run(key(one)))}
         if len(there) < len(todo):
             raise ExperimentError(f"{part.folder}: {len(todo) - len(there)} of {len(own)} runs of"
                                   f" shard {part.shard} are missing; the same command goes on"
                                   " there")
-        lines |= {one: kept.line(one) for one in there}
+        for arguments, run in there.items():
+            lines[key(arguments)] = kept.line(key(arguments))
+            inputs = run.get("inputs", {})
+            for name in steady(arguments, inputs):
+                digest, other = read.setdefault(name, (inputs[name], part.folder))
+                if digest != inputs[name]:
+                    raise ExperimentError(f"{part.folder}: its runs have read another {name} than"
+                                          f" those of {other}; run one of the shards again with"
+                                          " the other's file")
     for one, line in lines.items():
-        if out.result(one) is None:
+        if not out.has(one, line):
             out.append(line)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from sluice.arguments import count
 from sluice.errors import ExperimentError
+from sluice.reproduce.inputs import Digests, digest
 
 Arguments = tuple[str, ...]
 JOBS = len(os.sched_getaffinity(0)) + 1
@@ -41,7 +41,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """The hash of its file."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return digest(str(self.path))
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,18 @@ class Outcome:
     wall_s: float
     text: str = ""
     """The object as it was printed, on one line."""
+    inputs: Digests = field(default_factory=dict)
+    """The files that it read on another machine."""
 
 
 class Engine(Protocol):
     """Something that runs argument lists of ``sluice``."""
 
-    def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
+    def outcomes(self, program: Program, todo: Mapping[Arguments, Digests], alone: bool
                  ) -> Generator[tuple[Arguments, Outcome], None, None]:
-        """Each with its end, as they end; with ``alone`` one at a time, on this machine. Closing
-        the iterator, or ``KeyboardInterrupt``, ends what is under way."""
+        """Each with its end, as they end, of runs with the files that they name; with ``alone`` one
+        at a time, on this machine. Closing the iterator, or ``KeyboardInterrupt``, ends what is
+        under way."""
 
 
 def environment(program: Path) -> dict[str, str]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import platform
 import queue
 import subprocess
 import time
-from collections.abc import Generator, Sequence
-from functools import lru_cache
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import distributed
 
 from sluice.errors import ExperimentError
 from sluice.reproduce.engines import Arguments, Outcome, Program, environment, outcome
+from sluice.reproduce.inputs import Digests, Inputs, digest
 
 REACH_S = 20
 """How long a scheduler may take to answer."""
@@ -72,7 +74,7 @@ class Cluster:
         self._name = name
         self._lost_s = lost_s
 
-    def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
+    def outcomes(self, program: Program, todo: Mapping[Arguments, Digests], alone: bool
                  ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """See :class:`sluice.reproduce.engines.Engine`."""
         if alone and len(todo) > 1:
@@ -80,10 +82,10 @@ class Cluster:
                                   " another on this machine; --engine local does that")
         ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         futures = {}
-        for arguments in todo:
+        for arguments, inputs in todo.items():
             # A run is the same one for whoever asks: two coordinators share what is under way.
             future = self._client.submit(execute, str(program.path), program.digest, arguments,
-                                         key=f"sluice-{_name(program, arguments)}",
+                                         inputs, key=f"sluice-{_name(program, arguments, inputs)}",
                                          retries=0, allow_other_workers=False, pure=False)
             futures[future.key] = future, arguments
             future.add_done_callback(ended.put)
@@ -121,8 +123,9 @@ class Cluster:
                                       " from what has ended")
 
 
-def _name(program: Program, arguments: Arguments) -> str:
-    return hashlib.sha256("\0".join([program.digest, *arguments]).encode()).hexdigest()[:24]
+def _name(program: Program, arguments: Arguments, inputs: Digests) -> str:
+    whole = json.dumps([program.digest, arguments, sorted(inputs.items())])
+    return hashlib.sha256(whole.encode()).hexdigest()[:24]
 
 
 def _outcome(future: distributed.Future) -> Outcome:
@@ -134,20 +137,17 @@ def _outcome(future: distributed.Future) -> Outcome:
     return Outcome(None, f"on its worker: {type(error).__name__}: {error}", 0.0)
 
 
-def execute(path: str, digest: str, arguments: Arguments) -> Outcome:
-    """On a worker: one run of the ``sluice`` that is there."""
-    if _digest(path) != digest:
-        return Outcome(None, f"{platform.node()} has no {path}, or another one than the"
-                             " coordinator's", 0.0)
+def execute(path: str, program: str, arguments: Arguments, inputs: Digests) -> Outcome:
+    """On a worker: one run of the ``sluice`` that is there, with the files that are there."""
+    files = Inputs()
+    here = files.of(arguments)
+    for name, wanted in {path: program, **inputs}.items():
+        if here.get(name, digest(name)) != wanted:
+            return Outcome(None, f"{platform.node()} has no {name}, or another one than the"
+                                 " coordinator's", 0.0)
     started = time.monotonic()
     done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, env=environment(Path(path)))
-    return outcome(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
-
-
-@lru_cache
-def _digest(path: str) -> str:
-    try:
-        return Program(Path(path)).digest
-    except OSError:
-        return ""
+    ended = outcome(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+    files.of(arguments)
+    return dataclasses.replace(ended, inputs=here)

@@ -8,7 +8,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator
 from contextlib import ExitStack
 from queue import SimpleQueue
 
@@ -24,7 +24,7 @@ class Local:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
-    def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
+    def outcomes(self, program: Program, todo: Collection[Arguments], alone: bool
                  ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """See :class:`sluice.reproduce.engines.Engine`."""
         children = _Children(program, todo)
@@ -47,7 +47,7 @@ class _Children:
     """Processes that end together when they are stopped. A thread starts each and waits for it:
     neither Ctrl-C nor a slow disk comes between, whatever becomes of those that have ended."""
 
-    def __init__(self, program: Program, todo: Sequence[Arguments]) -> None:
+    def __init__(self, program: Program, todo: Collection[Arguments]) -> None:
         self.ended: SimpleQueue[_Child | OSError] = SimpleQueue()
         self._program = os.fspath(program.path)
         self._environment = environment(program.path)
