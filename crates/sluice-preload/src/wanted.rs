@@ -3,6 +3,7 @@
 use crate::heap::allow;
 use crate::{behind, shared};
 use libc::{c_int, off_t};
+use sluice_region::PAGE;
 use sluice_runtime::{Engine, Trap};
 
 /// Protection of memory on the device.
@@ -36,9 +37,15 @@ impl Wanted {
         self.flags & NOT_PLACED != 0
     }
 
-    /// Memory of the program's own, whatever access it has.
+    fn is_private(&self) -> bool {
+        self.flags & libc::MAP_TYPE == libc::MAP_PRIVATE
+    }
+
+    /// Memory of the program's own, whatever access it has. The kernel refuses what begins within
+    /// a page of its file, although it has none.
     pub fn is_memory(&self) -> bool {
-        self.has(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) && !self.is_unplaceable()
+        let is_whole = (self.offset as usize).is_multiple_of(PAGE);
+        self.is_private() && self.has(libc::MAP_ANONYMOUS) && is_whole && !self.is_unplaceable()
     }
 
     /// Whether it may be anywhere, and be placed on the device.
@@ -62,7 +69,7 @@ impl Wanted {
 
     /// Whether the program's own limits have no room for it. What it replaces is there already.
     pub fn is_beyond_limits(&self) -> bool {
-        let is_data = self.has(libc::MAP_PRIVATE) && self.prot & libc::PROT_WRITE != 0;
+        let is_data = self.is_private() && self.prot & libc::PROT_WRITE != 0;
         !self.is_fixed() && !allow(self.len, is_data)
     }
 

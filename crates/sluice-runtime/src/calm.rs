@@ -31,7 +31,8 @@ static TAKEN: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64
 /// costs a start its system call and a fork its page table.
 static GUARDED: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64];
 
-/// Signals that come from the thread's own instructions: they cannot wait.
+/// Signals that the thread's own instructions send: they cannot wait. The program's code may meet
+/// them where only signals are held back.
 const OWN_FAULT: [i32; 6] = [
     libc::SIGBUS,
     libc::SIGSEGV,
@@ -40,6 +41,11 @@ const OWN_FAULT: [i32; 6] = [
     libc::SIGTRAP,
     libc::SIGSYS,
 ];
+
+/// Those that work of the runtime may meet: a file that became shorter, or a miss in signal mode,
+/// and a system call that a sandbox answers by a signal. By the others it would end as a program
+/// without handlers does, so that they wait when they are sent.
+const CALMS_OWN: [i32; 2] = [libc::SIGBUS, libc::SIGSYS];
 
 /// Makes the stacks of so many threads, and those of calls. Once, before there is a second thread.
 pub fn make_stacks(threads: usize) -> Result<(), i32> {
@@ -110,7 +116,7 @@ pub fn calm<R>(function: impl FnOnce() -> R) -> R {
     if is_calm() {
         return function();
     }
-    let before = hold_signals();
+    let before = hold_all_but(&CALMS_OWN);
     let result = on_own_stack(function);
     restore_signals(before);
     result
@@ -196,7 +202,11 @@ impl Drop for Stack {
 
 /// Holds back the signals that can wait. Returns the mask as it was.
 pub fn hold_signals() -> u64 {
-    let all = OWN_FAULT
+    hold_all_but(&OWN_FAULT)
+}
+
+fn hold_all_but(own: &[i32]) -> u64 {
+    let all = own
         .iter()
         .fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
     let mut before = 0u64;
@@ -239,6 +249,7 @@ mod tests {
         assert_eq!(slot_of(inside), slot_of(nested));
         assert!(slot_of(outside).is_none() && !is_calm());
         assert_ne!(held & 1 << (libc::SIGALRM - 1), 0);
+        assert_ne!(held & 1 << (libc::SIGSEGV - 1), 0);
         assert_eq!(held & 1 << (libc::SIGBUS - 1), 0);
         assert_eq!(mask(), before);
         assert!(TAKEN.iter().all(|word| word.load(Relaxed) == 0));

@@ -157,11 +157,12 @@ print('well' if before == after else 'wrong')
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// The handler's miss needs the lock that the interrupted function holds.
+/// The handler's miss needs the lock of the function; also the handlers of ILL, TRAP, FPE, SEGV.
 #[test]
 fn handlers_may_miss_while_memory_comes_and_goes() {
-    let parts = ["map 1000", "map 300", "malloc 1000", "malloc 300"];
-    all_well(helper!("abuse_handlers.c"), &parts);
+    let plain = ["map 1000", "map 300", "malloc 1000", "malloc 300"];
+    let faults = ["map 500 4", "map 500 5", "map 500 8", "map 500 11"];
+    all_well(helper!("abuse_handlers.c"), &[plain, faults].concat());
 }
 
 #[test]

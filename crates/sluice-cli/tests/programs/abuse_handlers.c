@@ -1,8 +1,8 @@
-/* A timer's handler misses, while the program gives memory back and asks for more. */
+/* A timer's handler misses, while the program gives memory back and asks for more. Arguments: what
+   the program does, microseconds between two signals, the signal (SIGALRM). */
 #include "abuse.h"
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 
 #define BYTES (16u << 20)
 #define ROUNDS 120
@@ -78,7 +78,8 @@ static void load_across_pages(int round) {
 
 int main(int count, char **arguments) {
     limit(28);
-    CHECK(count == 3);
+    CHECK(count == 3 || count == 4);
+    int by = count == 4 ? atoi(arguments[3]) : SIGALRM;
     void (*act)(int) = NULL;
     act = strcmp(arguments[1], "map") == 0 ? map_and_drop : act;
     act = strcmp(arguments[1], "malloc") == 0 ? allocate_and_free : act;
@@ -91,15 +92,18 @@ int main(int count, char **arguments) {
     struct sigaction action = {0};
     action.sa_handler = on_tick;
     action.sa_flags = SA_RESTART;
-    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-    int every = atoi(arguments[2]);
-    struct itimerval period = {{0, every}, {0, every}};
-    CHECK(setitimer(ITIMER_REAL, &period, NULL) == 0);
+    CHECK(sigaction(by, &action, NULL) == 0);
+    struct sigevent event = {0};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = by;
+    timer_t timer;
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    struct timespec every = {0, atol(arguments[2]) * 1000};
+    CHECK(timer_settime(timer, 0, &(struct itimerspec){every, every}, NULL) == 0);
     int rounds = act == fork_and_wait ? ROUNDS / 5 : ROUNDS;
     for (int round = 0; round < rounds || ticks < 20; round++)
         act(round);
-    struct itimerval never = {{0, 0}, {0, 0}};
-    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    CHECK(timer_delete(timer) == 0);
     counts_are_right();
     puts("well");
     return 0;

@@ -296,6 +296,14 @@ static void straddles_get_on(void) {
     CHECK(munmap(words, BYTES) == 0);
 }
 
+/* Of no type that is private, or from within a page: not memory that goes to the device. */
+static void what_the_kernel_refuses_is_refused(void) {
+    int both = PROT_READ | PROT_WRITE, memory = MAP_PRIVATE | MAP_ANONYMOUS;
+    CHECK(mmap(NULL, BYTES, both, memory, -1, 123) == MAP_FAILED && errno == EINVAL);
+    int validated = MAP_SHARED_VALIDATE | MAP_ANONYMOUS;
+    CHECK(mmap(NULL, BYTES, both, validated, -1, 0) == MAP_FAILED && errno == EINVAL);
+}
+
 int main(int count, char **arguments) {
     straddles_get_on();
     if (count > 1 && strcmp(arguments[1], "straddle") == 0) {
@@ -312,6 +320,7 @@ int main(int count, char **arguments) {
     traps_on_a_stack_of_its_own();
     forks_copy_reserved_space();
     system_calls_reach_it();
+    what_the_kernel_refuses_is_refused();
     puts("well");
     return 0;
 }
