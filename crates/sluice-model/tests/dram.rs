@@ -275,3 +275,19 @@ fn fields_come_in_the_order_of_the_mapping() {
     );
     assert_eq!(at(SPREAD, 64 * 4 * 7), DramAddress { group: 7, ..zero });
 }
+
+/// A rank of one channel: eight chips of 8 Gbit, four of 16 Gbit, a half of one of 8 Gbit.
+#[test]
+fn memory_is_as_large_as_its_chips() {
+    for (name, mib) in [
+        ("ddr4-2400", 8192),
+        ("ddr5-4800", 8192),
+        ("lpddr4-3200", 512),
+    ] {
+        for (channels, ranks) in [(1, 1), (4, 1), (2, 3)] {
+            let mut layout = layout(standard(name), SPREAD);
+            (layout.channels, layout.ranks) = (channels, ranks);
+            assert_eq!(layout.capacity(), (channels * ranks * mib) << 20, "{name}");
+        }
+    }
+}

@@ -62,3 +62,35 @@ pub const fn in_order<const N: usize>(tables: &[&[Param]]) -> [Param; N] {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Choice;
+
+    /// A registry tells what its own names mean.
+    #[test]
+    fn choices_with_a_meaning_are_explained() {
+        let told = || {
+            let meaning = "one that is told";
+            vec![
+                Choice {
+                    name: "here",
+                    meaning,
+                },
+                Choice {
+                    name: "there",
+                    meaning: "",
+                },
+            ]
+        };
+        let param = Param {
+            key: "a.b",
+            kind: Kind::Choice(told),
+            default: "here",
+            meaning: "Where",
+            source: "",
+        };
+        assert_eq!(param.explained(), "Where; here: one that is told");
+    }
+}

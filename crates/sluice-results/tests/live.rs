@@ -114,6 +114,15 @@ fn object(dir: &Path, pid: u64) -> Value {
 }
 
 #[test]
+fn a_process_has_the_words_of_its_command() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), 0, &block(10, 1));
+    std::fs::write(dir.path().join("proc-10-0.cmd"), b"one\0\0two words\0").unwrap();
+    let process = &object(dir.path(), 10)["processes"][0];
+    assert_eq!(process["command"], serde_json::json!(["one", "two words"]));
+}
+
+#[test]
 fn percentiles_of_a_run_are_those_of_its_misses() {
     let dir = tempfile::tempdir().unwrap();
     let block = block(10, 1);

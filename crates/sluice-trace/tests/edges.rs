@@ -161,6 +161,7 @@ fn two_fetches_of_an_instruction_become_two_instructions() {
     let report = convert("sluice", &a, "champsim", &b);
     let told = report.notes.join("; ");
     assert!(told.contains("1 instructions with more than"), "{told}");
+    assert!(!told.contains("are made up"), "{told}");
     convert("champsim", &b, "sluice", &c);
     let back: Vec<Access> = Reader::open(&c).unwrap().map(Result::unwrap).collect();
     let plain = |all: &[Access]| {

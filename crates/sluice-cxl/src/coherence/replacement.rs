@@ -85,3 +85,30 @@ impl ReplacementOrder {
         (0..self.sets).flat_map(|set| self.used.iter(set))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two places, taken in order; the first is used again.
+    fn first_to_leave(replacement: Replacement) -> u64 {
+        let mut order = ReplacementOrder::new(2, 2, replacement);
+        let places = [10, 11].map(|line| {
+            let place = order.place(line, |_| false).unwrap();
+            order.enter(place);
+            place
+        });
+        order.touch(places[0]);
+        let leaves = order.place(12, |_| false);
+        10 + places
+            .iter()
+            .position(|place| Some(*place) == leaves)
+            .unwrap() as u64
+    }
+
+    #[test]
+    fn a_use_counts_for_lru_alone() {
+        assert_eq!(first_to_leave(Replacement::Lru), 11);
+        assert_eq!(first_to_leave(Replacement::Fifo), 10);
+    }
+}
