@@ -253,6 +253,7 @@ impl Loop {
 
     fn block(&mut self, device: &mut Device, now: Ps, requester: usize, block: &BlockAccess) -> Ps {
         let mut done_at = now;
+        device.by(Some(requester as u64));
         for (page, count) in &block.runs {
             let request = BlockRequest::new(block.op, Lpn::of(*page), *count);
             let done = match &mut self.mmu {

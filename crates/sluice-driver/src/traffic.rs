@@ -87,7 +87,7 @@ pub fn traffic(
         match event {
             Event::Core(core) => run.core(now, core),
             Event::WriteBack(addr) => {
-                run.access(now, addr, Op::Write);
+                run.access(now, None, addr, Op::Write);
             }
             Event::Helper(thread) => run.help(now, thread),
             Event::Chase => run.chase(now),
@@ -167,8 +167,7 @@ impl<'a> Run<'a> {
             true => Op::Write,
             false => Op::Read,
         };
-        self.device.by(Some(number as u64));
-        let completion = self.access(now, addr, op);
+        let completion = self.access(now, Some(number), addr, op);
         if store && op == Op::Read {
             self.events.push(completion.done_at, Event::WriteBack(addr));
         }
@@ -217,7 +216,7 @@ impl<'a> Run<'a> {
             return;
         };
         let addr = number as u64 * self.given.size + offset;
-        let done_at = self.access(now, addr, Op::Read).done_at;
+        let done_at = self.access(now, None, addr, Op::Read).done_at;
         self.events.push(done_at, Event::Helper(number));
     }
 
@@ -225,7 +224,8 @@ impl<'a> Run<'a> {
     fn chase(&mut self, now: Ps) {
         let base = u64::from(self.given.threads) * self.given.size;
         let line = self.chase_rng.below(self.given.chase / LINE_BYTES);
-        let done_at = self.access(now, base + line * LINE_BYTES, Op::Read).done_at;
+        let addr = base + line * LINE_BYTES;
+        let done_at = self.access(now, None, addr, Op::Read).done_at;
         self.result.chase.record(done_at - now);
         self.result.hash.word(done_at.0);
         self.chased += 1;
@@ -237,7 +237,9 @@ impl<'a> Run<'a> {
         self.events.push(done_at, Event::Chase);
     }
 
-    fn access(&mut self, now: Ps, addr: u64, op: Op) -> Completion {
+    /// An access of a thread's, or of what runs beside them.
+    fn access(&mut self, now: Ps, thread: Option<usize>, addr: u64, op: Op) -> Completion {
+        self.device.by(thread.map(|number| number as u64));
         self.device.access(now, Request { addr, op }, &mut ())
     }
 }

@@ -1,8 +1,11 @@
 //! Bandwidth and latency of threads, against closed forms.
 
 use sluice_driver::{Start, Store, Traffic, TrafficResult, Walk, traffic};
+use sluice_model::cache::{Candidates, Event, External, Set, Slot};
 use sluice_model::{Device, DeviceConfig};
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -323,4 +326,72 @@ fn it_can_be_stopped() {
         ..USUAL
     };
     assert!(traffic(&mut device(&[("cache.capacity", "64MiB")]), &long, || true).is_none());
+}
+
+/// Who asked, by page, as a policy learns it.
+type Asked = Arc<Mutex<BTreeSet<(u32, Option<u32>)>>>;
+
+/// Lets the last page leave that came, and keeps who asked for what.
+struct Notes {
+    asked: Asked,
+    last: Slot,
+    pages: BTreeMap<Slot, u32>,
+}
+
+impl External for Notes {
+    fn miss(&mut self, event: &Event, _: Set, lpn: Lpn) {
+        self.asked.lock().unwrap().insert((lpn.0, event.thread));
+    }
+
+    fn insert(&mut self, _: &Event, _: Set, slot: Slot, lpn: Lpn) {
+        self.last = slot;
+        self.pages.insert(slot, lpn.0);
+    }
+
+    fn hit(&mut self, event: &Event, _: Set, slot: Slot) -> u32 {
+        let asked = (self.pages[&slot], event.thread);
+        self.asked.lock().unwrap().insert(asked);
+        0
+    }
+
+    fn victim(&mut self, _: &Event, _: Set, _: &mut dyn Candidates) -> Option<Slot> {
+        Some(self.last)
+    }
+
+    fn remove(&mut self, _: &Event, _: Set, _: Slot) {}
+}
+
+/// A policy learns the thread of a thread's accesses, and that what runs beside them has none.
+#[test]
+fn what_runs_beside_the_threads_is_no_threads() {
+    let asked = Asked::default();
+    let notes = Notes {
+        asked: asked.clone(),
+        last: Slot(0),
+        pages: BTreeMap::new(),
+    };
+    let mut raw = DeviceConfig::builder();
+    for (key, value) in TIMES.iter().chain(&[("prefetch.policy", "none")]) {
+        raw.set(key, value).unwrap();
+    }
+    let config = DeviceConfig::new(&raw).unwrap();
+    let mut device = Device::with_policy(&config, 1, Box::new(notes)).unwrap();
+    let given = Traffic {
+        threads: 2,
+        size: 64 * KIB,
+        reads: 50,
+        chase: 64 * KIB,
+        start: Start::Cold,
+        ..USUAL
+    };
+    traffic(&mut device, &given, || false).unwrap();
+    let asked = asked.lock().unwrap();
+    let of = |pages: std::ops::Range<u32>| {
+        let asked = asked.iter().filter(|(page, _)| pages.contains(page));
+        asked.map(|(_, thread)| *thread).collect::<BTreeSet<_>>()
+    };
+    // A thread's lines are also written back, later and by nobody.
+    assert_eq!(of(0..16), BTreeSet::from([None, Some(0)]));
+    assert_eq!(of(16..32), BTreeSet::from([None, Some(1)]));
+    assert_eq!(of(32..48), BTreeSet::from([None]));
 }

@@ -426,6 +426,8 @@ impl<'a, A: Artifact> Host<'a, A> {
         if self.is_outside(addr) {
             return self.ask(number, miss, mshr, at);
         }
+        // What is due before is nobody's.
+        self.memory.run(at);
         self.memory.by(Some(number as u64));
         let answer = match writes {
             true => self.memory.store(at, addr, can_delay),

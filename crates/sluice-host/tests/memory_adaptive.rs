@@ -437,3 +437,23 @@ fn pages_leave_in_batches() {
     assert_eq!(shootdowns, [true, false, false, false]);
     assert_eq!(memory.stats().migration.demotions, 4);
 }
+
+/// Host memory may have more frames than the device has pages: those that can be used are whole
+/// sets.
+#[test]
+fn sets_of_more_frames_than_pages_are_whole() {
+    for ways in [3, 3 << 10, 3 << 24] {
+        let pages = 3 << 24;
+        let mut memory = adaptive(Adaptive {
+            pages,
+            ways,
+            ..given()
+        });
+        for (from, page) in [(Ps::from_us(100), 7), (Ps::from_us(1_000), 8)] {
+            let end = heat(&mut memory, from, page) + INTERRUPT + COPY;
+            memory.run(end);
+        }
+        let migration = memory.stats().migration;
+        assert_eq!((migration.promotions, migration.demotions), (2, 0));
+    }
+}

@@ -325,6 +325,7 @@ impl<A: Artifact> Memory<A> {
         while self.next_event().is_some_and(|at| at <= self.now) {
             let tiers = self.placement.tiers_mut();
             if let Some((at, due)) = tiers.and_then(|tiers| tiers.events.pop()) {
+                self.by(None);
                 self.placement.due(&mut self.bus, at, due);
             }
         }

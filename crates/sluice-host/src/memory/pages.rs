@@ -87,8 +87,10 @@ impl Tiers {
         );
         let units = settings.pages.div_ceil(sizes.span);
         let spare = sizes.spare.div_ceil(sizes.span);
-        // No more than can ever be used.
-        let most = |pages: u32| (pages / sizes.span).min(units.saturating_add(spare));
+        // No more than can ever be used, in whole sets.
+        let used = units.saturating_add(spare);
+        let used = used.checked_next_multiple_of(sizes.ways.max(1));
+        let most = |pages: u32| (pages / sizes.span).min(used.unwrap_or(u32::MAX));
         let home = most(sizes.home);
         let frames = home.saturating_add(most(sizes.remote));
         assert!(frames < MOVING, "{frames} frames");
