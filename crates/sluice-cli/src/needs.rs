@@ -31,6 +31,7 @@ const NEEDS: &[Need] = &[
         &["system"],
     ),
     (&["curve"], &["scale"], &["system"]),
+    (&["fabric run"], &["window"], &["json", "out"]),
     (&["fabric run"], &["scale", "threads"], &["workload"]),
     (
         &["fabric run"],

@@ -25,7 +25,7 @@ pub struct LevelStats {
     pub hits: u64,
     /// Not found.
     pub misses: u64,
-    /// Of the misses, those to a line that was already on its way.
+    /// Of the hits, those to a line that was still on its way.
     pub merges: u64,
     /// Lines written back to the level below.
     pub write_backs: u64,

@@ -96,7 +96,8 @@ pub struct FabricHost {
 /// What a fabric counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FabricFigures {
-    /// Requests that came back.
+    /// Requests that came back. Where memory is coherent a message may end several at once: then
+    /// they can be a few more than were asked for.
     pub requests: u64,
     /// Reads that came back.
     pub reads: u64,
@@ -182,7 +183,7 @@ pub struct Recorded {
 pub struct Windows {
     /// Requests of a stretch.
     pub requests: u64,
-    /// Of each stretch that is full: the smaller of the shares of reads and writes, and 10^6 bytes
+    /// Of each stretch that is full, the first from the beginning of the counting: the smaller of the shares of reads and writes, and 10^6 bytes
     /// a second.
     pub mix_degree_and_mb_s: Vec<(Option<f64>, Option<f64>)>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct SummarySchema<Ns> {
     count: u64,
     /// Mean. Live it is exact.
     mean: f64,
-    /// Median, to within 0.4 % like the other percentiles.
+    /// Median, to within 0.4 % or 1 ns like the other percentiles.
     p50: Ns,
     /// 90th percentile.
     p90: Ns,

@@ -193,7 +193,7 @@ pub struct Level {
     pub hits: u64,
     /// Look-ups that did not find their line.
     pub misses: u64,
-    /// Of the misses, those to a line on its way already.
+    /// Of the hits, those to a line that was still on its way.
     pub merges: u64,
     /// Lines written to the level below.
     pub write_backs: u64,

@@ -109,7 +109,7 @@ impl FabricPlan<'_> {
             warmup_requests: self.length.warmup,
             workload: self.replay.map(Recorded::result),
             figures: fabric_figures(&fabric, &config),
-            windows: windows.result(payload),
+            windows: windows.result(payload, fabric.stats().from),
             hosts,
         }))
     }

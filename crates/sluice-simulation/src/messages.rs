@@ -38,6 +38,7 @@ pub(crate) fn simulate(
     };
     run.until(length.warmup, Ps::ZERO);
     let began = run.stats();
+    run.host().tell_programs(began.flash_programs);
     run.host().reset();
     run.at_marks.clear();
     let end = length.warmup.saturating_add(length.measured);

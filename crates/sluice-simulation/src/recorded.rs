@@ -73,10 +73,9 @@ pub(crate) fn mix_degree(reads: u64, writes: u64) -> Option<f64> {
 /// Counts stretches of so many requests each, one after the other.
 pub(crate) struct Windows {
     requests: u64,
-    from: Ps,
     reads: u64,
     writes: u64,
-    /// Reads, writes and the time of each that is full.
+    /// Reads, writes and the end of each that is full.
     full: Vec<(u64, u64, Ps)>,
 }
 
@@ -85,7 +84,6 @@ impl Windows {
     pub(crate) fn new(requests: u64) -> Windows {
         Windows {
             requests,
-            from: Ps::ZERO,
             reads: 0,
             writes: 0,
             full: Vec::new(),
@@ -99,23 +97,21 @@ impl Windows {
         if self.requests == 0 || self.reads + self.writes < self.requests {
             return;
         }
-        // The first begins with the first request counted, not with the clock.
-        if self.from > Ps::ZERO {
-            self.full
-                .push((self.reads, self.writes, completed.at - self.from));
-        }
-        (self.reads, self.writes, self.from) = (0, 0, completed.at);
+        self.full.push((self.reads, self.writes, completed.at));
+        (self.reads, self.writes) = (0, 0);
     }
 
-    /// Mix degree and bandwidth of each, with so many bytes in a request; nothing of no windows.
-    pub(crate) fn result(&self, payload: u64) -> Option<sluice_results::Windows> {
-        let point = |(reads, writes, time): &(u64, u64, Ps)| {
-            let bandwidth = mb_s((reads + writes) * payload, *time);
+    /// Mix degree and bandwidth of each, with so many bytes in a request, where counting began at
+    /// `from`; nothing of no windows.
+    pub(crate) fn result(&self, payload: u64, from: Ps) -> Option<sluice_results::Windows> {
+        let begins = std::iter::once(from).chain(self.full.iter().map(|(.., end)| *end));
+        let point = |((reads, writes, end), begin): (&(u64, u64, Ps), Ps)| {
+            let bandwidth = mb_s((reads + writes) * payload, *end - begin);
             (mix_degree(*reads, *writes), bandwidth)
         };
         (self.requests > 0).then(|| sluice_results::Windows {
             requests: self.requests,
-            mix_degree_and_mb_s: self.full.iter().map(point).collect(),
+            mix_degree_and_mb_s: self.full.iter().zip(begins).map(point).collect(),
         })
     }
 }
@@ -124,6 +120,7 @@ impl Windows {
 mod tests {
     use super::*;
 
+    /// The first begins with the counting, as the whole does.
     #[test]
     fn windows_are_of_so_many_requests_and_their_own_time() {
         let mut windows = Windows::new(4);
@@ -136,10 +133,10 @@ mod tests {
                 is_write: number % 4 == 0,
             });
         }
-        // The first four begin the clock, the last two fill no window.
-        assert_eq!(windows.full, [(3, 1, Ps(4_000)); 2]);
-        let points = windows.result(64).unwrap().mix_degree_and_mb_s;
-        assert_eq!(points[0], (Some(0.25), Some(64_000.0)));
-        assert_eq!(Windows::new(0).result(64), None);
+        // The last two fill no window.
+        let points = windows.result(64, Ps(2_000)).unwrap().mix_degree_and_mb_s;
+        let alike = (Some(0.25), Some(64_000.0));
+        assert_eq!(points, [(Some(0.25), Some(128_000.0)), alike, alike]);
+        assert_eq!(Windows::new(0).result(64, Ps(0)), None);
     }
 }

@@ -9,7 +9,7 @@ pub struct Summary<Ns> {
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Median, to within 0.4 % like the other percentiles.
+    /// Median, to within 0.4 % or 1 ns like the other percentiles.
     pub p50: Ns,
     /// 90th percentile.
     pub p90: Ns,

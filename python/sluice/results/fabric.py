@@ -224,7 +224,8 @@ class FabricResult:
     requesters: list[RequesterUse]
     """What each requester got."""
     requests: int
-    """Requests that came back."""
+    """Requests that came back. Where memory is coherent a message may end several at once: then
+    they can be a few more than were asked for."""
     schema: str
     """Version of the fields."""
     seed: int
@@ -380,7 +381,7 @@ class VppbUse:
 class Windows:
     """Stretches of a run, of so many requests each."""
     mix_degree_and_mb_s: list[tuple[float | None, float | None]]
-    """Of each stretch that is full: the smaller of the shares of reads and writes, and 10^6 bytes
-    a second."""
+    """Of each stretch that is full, the first from the beginning of the counting: the smaller of
+    the shares of reads and writes, and 10^6 bytes a second."""
     requests: int
     """Requests of a stretch."""

@@ -404,7 +404,7 @@ class SummaryOfUint64:
     mean: float
     """Mean. Live it is exact."""
     p50: int
-    """Median, to within 0.4 % like the other percentiles."""
+    """Median, to within 0.4 % or 1 ns like the other percentiles."""
     p90: int
     """90th percentile."""
     p99: int

@@ -38,9 +38,8 @@ fn requesters_replay_a_program_and_say_so() {
     assert_eq!(told["spread"], "each");
     assert!(told["mix_degree"].as_f64() > Some(0.1));
     assert_eq!(object["requests"], 4_000);
-    // The first of eight stretches begins the clock.
     let points = object["windows"]["mix_degree_and_mb_s"].as_array().unwrap();
-    assert_eq!(points.len(), 7);
+    assert_eq!(points.len(), 8);
     assert!(points.iter().all(|point| point[1].as_f64() > Some(0.0)));
     assert_eq!(run(&[])["workload"], Value::Null);
 }

@@ -30,6 +30,19 @@ pub const MISTAKES: &[(&str, &str)] = &[
         "--check needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
     ),
     (
+        "fabric run esf --window 100",
+        "--window needs --json or --out <DIR> too; give both or neither; see `sluice fabric run \
+         --help`",
+    ),
+    (
+        "sim --system base-cssd --workload stream:rounds=1 --scale 256 --warmup 10G",
+        "bad value for --warmup: \"10000000000\"; the program has no more instructions than that",
+    ),
+    (
+        "sim --system base-cssd --workload stream --scale 256 --timeline 1ps",
+        "invalid value '1ps' for '--timeline <PERIOD>': expected 1us at least",
+    ),
+    (
         "curve --device cylon --scale 4",
         "--scale needs --system <SYSTEM> too; give both or neither; see `sluice curve --help`",
     ),

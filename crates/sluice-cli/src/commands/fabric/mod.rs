@@ -73,7 +73,7 @@ pub struct FabricArgs {
     /// Requests that come back before counting begins, such as 100k
     #[arg(long, value_name = "N", default_value = "100k", value_parser = sluice_units::parse_count)]
     pub warmup: u64,
-    /// Requests counted
+    /// Requests counted; of coherent memory perhaps a few more
     #[arg(long, value_name = "N", default_value = "256k", value_parser = one_at_least)]
     pub requests: u64,
     #[command(flatten)]

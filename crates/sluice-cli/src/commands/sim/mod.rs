@@ -9,6 +9,7 @@ use crate::settings::DeviceArgs;
 use crate::traces;
 use clap::{Args, ValueEnum};
 use sluice_replay::{Placement, Replay};
+use sluice_units::Ps;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -104,8 +105,8 @@ pub struct HostArgs {
     #[arg(long, value_name = "I", value_parser = sluice_units::parse_count)]
     pub instructions: Option<u64>,
     /// Also print what went on in each stretch of this much simulated time, such as 100us
-    #[arg(long, value_name = "PERIOD")]
-    pub timeline: Option<sluice_units::Ps>,
+    #[arg(long, value_name = "PERIOD", value_parser = period)]
+    pub timeline: Option<Ps>,
     /// Compare what the kernel's last finished round computed with a plain computation
     #[arg(long, conflicts_with = "trace")]
     pub check: bool,
@@ -118,6 +119,16 @@ pub enum Warmup {
     Count(u64),
     /// Passes of a pattern.
     Passes(u64),
+}
+
+/// The least period of a timeline: each makes a row, and a second of simulated time a million.
+const PERIOD_MIN: Ps = Ps::from_us(1);
+
+fn period(text: &str) -> Result<Ps, ArgumentError> {
+    match text.parse::<Ps>()? {
+        period if period < PERIOD_MIN => Err(ArgumentError::Expected("1us at least".to_owned())),
+        period => Ok(period),
+    }
 }
 
 fn warmup(text: &str) -> Result<Warmup, ArgumentError> {

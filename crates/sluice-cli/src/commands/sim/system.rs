@@ -121,6 +121,10 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         let of = "instructions";
         return Err(Error::Interrupted { done, of });
     };
+    if result.figures.instructions == 0 && length.warmup > 0 {
+        let why = "the program has no more instructions than that";
+        return Err(Error::value("--warmup", length.warmup, why));
+    }
     // Skipping to the part of a kernel that is simulated can take longer than simulating it.
     let made = made.unwrap_or(start);
     let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
