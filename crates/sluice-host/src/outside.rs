@@ -1,7 +1,7 @@
 //! What a host does with a memory that is elsewhere: see [`super::port`].
 
 use super::artifact::{Artifact, Before, NoArtifact};
-use super::config::HostConfig;
+use super::config::{HostConfig, Migration};
 use super::memory::Memory;
 use super::miss::Miss;
 use super::port::{Ask, AskFor, NO_LINE, Reply, WRITE, Waiter};
@@ -41,6 +41,11 @@ impl<A: Artifact> Host<'_, A> {
     /// When its next event is due.
     pub fn next_at(&self) -> Option<Ps> {
         self.events.next_at()
+    }
+
+    /// Whether it may ask for anything: not if all memory is its own.
+    pub fn may_ask(&self) -> bool {
+        self.config.migration != Migration::AllHost
     }
 
     /// Instructions retired since the beginning.

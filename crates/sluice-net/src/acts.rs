@@ -21,7 +21,13 @@ impl Engine {
                     self.forward(now, self.packets[packet].from.node(), packet);
                 }
                 Action::Serve { endpoint, packet } => {
-                    let logical = self.packets[packet].logical;
+                    let it = &mut self.packets[packet];
+                    let requester = RequesterId(it.from.node().0);
+                    it.is_host = !it.is_write && self.requesters[requester].is_host();
+                    if it.is_host {
+                        self.answers.begin(packet);
+                    }
+                    let logical = it.logical;
                     match self.endpoints[endpoint].turn(now, logical) {
                         None => self.serve(now, packet),
                         Some(turn) => self.queue.push(turn, Event::Access { packet }),

@@ -7,7 +7,8 @@ use super::parts::Part;
 use super::requester::Target;
 use sluice_cxl::coherence::State;
 use sluice_host::{Ask, Reply};
-use sluice_units::Ps;
+use sluice_model::Parts;
+use sluice_units::{Ps, Table};
 use std::collections::VecDeque;
 
 /// Something that a host learns.
@@ -40,17 +41,29 @@ pub(super) struct Asked {
 }
 
 /// Answers to hosts.
-#[derive(Default)]
 pub(super) struct Answers {
     /// Those that have come since last asked.
     come: VecDeque<HostEvent>,
     /// By packet: where the time in its device went.
     replies: Vec<Option<Reply>>,
+    /// By requester and tag of its request for coherent memory: what its device said.
+    of_lines: Table<RequesterId, Vec<Option<Reply>>>,
     asked: Vec<Option<Asked>>,
     free_asked: Vec<u32>,
 }
 
 impl Answers {
+    /// No request of so many requesters.
+    pub fn new(requesters: u32) -> Answers {
+        Answers {
+            come: VecDeque::new(),
+            replies: Vec::new(),
+            of_lines: Table::filled(requesters, Vec::new()),
+            asked: Vec::new(),
+            free_asked: Vec::new(),
+        }
+    }
+
     /// A host's request sets out.
     pub fn begin(&mut self, packet: PacketId) {
         if self.replies.len() <= packet.index() {
@@ -62,6 +75,15 @@ impl Answers {
     /// A device has served it.
     pub fn note(&mut self, packet: PacketId, reply: Reply) {
         self.replies[packet.index()] = Some(reply);
+    }
+
+    /// Memory has served what a host's request for a line needed of it.
+    pub fn note_line(&mut self, packet: PacketId, requester: RequesterId, tag: u16) {
+        let replies = &mut self.of_lines[requester];
+        if replies.len() <= usize::from(tag) {
+            replies.resize(usize::from(tag) + 1, None);
+        }
+        replies[usize::from(tag)] = self.replies[packet.index()];
     }
 
     /// It has come back. What a memory that is no device took is its DRAM's time.
@@ -82,13 +104,21 @@ impl Answers {
         });
     }
 
-    /// A request for coherent memory has come back.
+    /// A request for coherent memory has come back. What a device did before it was asked for is
+    /// not of its time.
     pub fn give_line(&mut self, at: Ps, requester: RequesterId, finished: &Finished) {
-        let mut reply = Reply {
-            owned: finished.is_write,
-            ..Reply::default()
-        };
-        reply.parts.dram = finished.parts[Part::Memory];
+        let replies = &self.of_lines[requester];
+        let read_by = finished.read_by.map(usize::from);
+        let noted = read_by.and_then(|tag| *replies.get(tag)?);
+        let mut reply = noted.unwrap_or_else(|| {
+            let mut reply = Reply::default();
+            reply.parts.dram = finished.parts[Part::Memory];
+            reply
+        });
+        if reply.parts.total() > finished.latency {
+            reply.parts = Parts::default();
+        }
+        reply.owned = finished.is_write;
         self.push(at, requester, HostNews::Answer(finished.tag as u32, reply));
     }
 

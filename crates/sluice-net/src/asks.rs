@@ -4,7 +4,7 @@ use super::answers::Asked;
 use super::coherence::{Finished, Issue};
 use super::engine::{Done, Engine, Event, coherent};
 use super::ids::{NodeId, RequesterId};
-use super::packet::Packet;
+use super::packet::{Delay, Packet};
 use super::requester::Target;
 use sluice_cxl::Channel;
 use sluice_host::{Ask, AskFor, Host, Peer, Performed};
@@ -50,7 +50,11 @@ impl Engine {
         let mut packet = Packet::new(from_port, to_port, channel, target.addr, ask.at);
         packet.tag = ask.tag.into();
         packet.logical = target.logical;
-        (packet.is_host, packet.may_delay) = (true, ask.may_delay);
+        packet.is_host = true;
+        packet.delay = match ask.may_delay {
+            true => Delay::May,
+            false => Delay::Never,
+        };
         let packet = self.packets.add(packet);
         self.answers.begin(packet);
         self.forward(ask.at, from, packet);

@@ -14,7 +14,8 @@ use std::cmp::Ordering;
 /// A resource and how long it was busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// `link` (at a device), `switch` (a port from which a switch sends), `controller` (an
+    /// `link` (at a device), `switch` (a port from which a switch sends; of both, also while
+    /// half-duplex wires turn round), `controller` (an
     /// endpoint's bandwidth), `snoop filter` (requests wait for a tracker, or all entries
     /// are busy), `cache`,
     /// `channel` or `die` (of a CXL-SSD; its cache by the mean number of
@@ -59,7 +60,8 @@ impl Bottleneck<'_> {
     }
 
     fn directions(&self) -> impl Iterator<Item = Resource> {
-        self.graph.directions().map(|direction| {
+        let time = self.stats.time();
+        self.graph.directions().map(move |direction| {
             let (from, _) = self.graph.direction(direction);
             Resource {
                 kind: if self.router.is_switch(from) {
@@ -68,7 +70,7 @@ impl Bottleneck<'_> {
                     "link"
                 },
                 name: self.graph.direction_name(direction),
-                busy: self.links.busy(direction, self.stats.until),
+                busy: self.links.taken(direction, self.stats.until).min(time),
             }
         })
     }

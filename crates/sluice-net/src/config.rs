@@ -17,6 +17,8 @@ pub struct FabricConfig {
     pub graph: Graph,
     /// In the graph's order.
     pub requesters: Vec<RequesterSettings>,
+    /// Where the requesters of each group begin.
+    pub(super) groups: Vec<usize>,
     /// In the graph's order.
     pub endpoints: Vec<EndpointSettings>,
     /// Agents and filters.
@@ -50,6 +52,12 @@ impl FabricConfig {
     /// Bytes that a requester can reach.
     pub fn reach(&self, requester: RequesterId) -> u64 {
         self.addresses.reach(requester)
+    }
+
+    /// The group that a requester is of, by its place in the description.
+    pub fn group(&self, requester: RequesterId) -> usize {
+        let after = |first: &usize| *first <= requester.index();
+        self.groups.partition_point(after) - 1
     }
 
     /// Which address map a requester has: those with the same number see the same memory.

@@ -1,7 +1,7 @@
 //! Memory endpoints: a controller and what is behind it. A new type is a line in [`EndpointType`].
 
 use super::ids::PacketId;
-use super::packet::Packet;
+use super::packet::{Delay, Packet};
 use super::parts::Part;
 use sluice_host::Reply;
 use sluice_model::dram::{Dram, DramLayout, Scheduled};
@@ -182,14 +182,17 @@ impl AheadDevice {
         let before = self.device.stats().parts;
         let completion = self.access(now, packet.addr, op);
         let parts = self.device.stats().parts - before;
-        packet.is_delayed = packet.may_delay && completion.hint == Hint::LongDelay;
+        let delayed = packet.delay == Delay::May && completion.hint == Hint::LongDelay;
+        if delayed {
+            packet.delay = Delay::Is;
+        }
         let reply = Reply {
-            delayed: packet.is_delayed,
+            delayed,
             owned: false,
             served_by: completion.served_by,
             parts,
         };
-        let done_at = match packet.is_delayed {
+        let done_at = match delayed {
             // The message leaves when the device has looked for the page.
             true => completion.done_at - parts.total() + parts.protocol + parts.indexing,
             false => completion.done_at,

@@ -119,7 +119,7 @@ impl Engine {
             stats: FabricStats::default(),
             issued: 0,
             completed: 0,
-            answers: Answers::default(),
+            answers: Answers::new(config.requesters.len() as u32),
         };
         if engine.coherence.is_none() {
             engine.answer_at_once(config);
@@ -251,7 +251,7 @@ impl Engine {
     pub fn forward(&mut self, ready: Ps, node: NodeId, packet: PacketId) {
         let it = &self.packets[packet];
         let direction = self.router.direction(node, it, &self.links, ready);
-        match (self.links).offer(&mut self.packets, ready, direction, packet) {
+        match (self.links).offer(&mut self.packets, [self.now, ready], direction, packet) {
             Offer::Sent(sent) => self.sent(sent),
             Offer::Later(at) => self.queue.push(at, Event::Send { direction, packet }),
         }
@@ -354,6 +354,11 @@ impl Engine {
     #[inline]
     fn respond(&mut self, now: Ps, packet: PacketId) {
         if let Some(coherence) = &mut self.coherence {
+            let it = &self.packets[packet];
+            if it.is_host {
+                let requester = RequesterId(it.from.node().0);
+                self.answers.note_line(packet, requester, it.tag as u16);
+            }
             coherence.served(&mut self.packets, now, packet);
             return self.act(now);
         }

@@ -187,6 +187,11 @@ impl Graph {
                 [a, b] if a.max(b).0 < self.requesters => {
                     "it joins two requesters; put a switch between them"
                 }
+                [a, b]
+                    if !self.forwards(a) && !self.forwards(b) && a.min(b).0 >= self.requesters =>
+                {
+                    "it joins two endpoints, and no packet goes from one to another; leave it out"
+                }
                 _ => continue,
             };
             let link = self.link_name(id);

@@ -19,6 +19,7 @@ struct Seat<'a> {
     /// Where its program's memory begins among the requester's addresses.
     base: u64,
     host: Host<'a>,
+    may_ask: bool,
     /// When its next event is due; [`Ps::MAX`] if none is. Asking its queue takes longer.
     next_at: Ps,
 }
@@ -59,6 +60,7 @@ impl<'a> Hosts<'a> {
         self.seats.push(Seat {
             requester,
             base,
+            may_ask: host.may_ask(),
             host,
             next_at,
         });
@@ -149,7 +151,7 @@ impl<'a> Hosts<'a> {
         done: Done,
     ) -> Result<bool, Deadlock> {
         let mut left = WATCH;
-        while self.fabric.all_completed() < completed && self.step(done)? {
+        while self.fabric.all_completed() < completed && !self.is_over() && self.step(done)? {
             left -= 1;
             if left == 0 {
                 left = WATCH;
@@ -159,6 +161,14 @@ impl<'a> Hosts<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether no request will come any more: none is under way, and no host that may ask has work
+    /// left. One whose memory is all its own may run for ever.
+    #[inline]
+    fn is_over(&self) -> bool {
+        let is_still = |seat: &Seat| !seat.may_ask || seat.next_at == Ps::MAX;
+        self.fabric_at == Some(Ps::MAX) && self.seats.iter().all(is_still)
     }
 
     fn step_fabric(&mut self, done: Done) -> Result<bool, Deadlock> {
@@ -187,6 +197,7 @@ impl<'a> Hosts<'a> {
             base,
             host,
             next_at,
+            ..
         } = &mut self.seats[number];
         *next_at = host.next_at().unwrap_or(Ps::MAX);
         let due = (*next_at, number);

@@ -56,6 +56,15 @@ const NO_DIRECTION: DirectionId = DirectionId(u32::MAX);
 /// Nothing that coherence has to do with.
 const NO_CARGO: u32 = u32::MAX;
 
+/// Whether a request is answered with a long-delay message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delay {
+    Never,
+    /// If its device says that it will take long.
+    May,
+    Is,
+}
+
 /// A packet under way, with the history of the request that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
@@ -81,14 +90,12 @@ pub(super) struct Packet {
     pub is_write: bool,
     /// Whether a host issued it, which wants to know where its time in the device went.
     pub is_host: bool,
-    /// Whether it may be answered with a long-delay message.
-    pub may_delay: bool,
-    /// Whether it is.
-    pub is_delayed: bool,
+    /// Whether it is answered with a long-delay message.
+    pub delay: Delay,
     /// The LD-ID of its logical device.
     pub logical: u8,
     /// Switches that the request went through.
-    pub hops: u8,
+    pub hops: u16,
     /// What it carries where memory is coherent, or [`NO_CARGO`].
     cargo: u32,
 }
@@ -111,8 +118,7 @@ impl Packet {
             credit_channel: channel,
             is_write: channel == Channel::RwD,
             is_host: false,
-            may_delay: false,
-            is_delayed: false,
+            delay: Delay::Never,
             logical: 0,
             hops: 0,
             cargo: NO_CARGO,
@@ -150,7 +156,7 @@ impl Packet {
     pub fn answer(&mut self, now: Ps) {
         self.parts[Part::Memory] = Ps(now.0 - self.ready.0);
         (self.from, self.to) = (self.to, self.from);
-        self.channel = if self.is_write || self.is_delayed {
+        self.channel = if self.is_write || self.delay == Delay::Is {
             Channel::Ndr
         } else {
             Channel::Drs

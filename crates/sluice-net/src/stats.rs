@@ -73,7 +73,7 @@ impl FabricStats {
 
     /// Counts a request that has come back, with where its time went.
     #[inline]
-    pub(super) fn complete(&mut self, completed: &Completed, addr: u64, parts: &Parts, hops: u8) {
+    pub(super) fn complete(&mut self, completed: &Completed, addr: u64, parts: &Parts, hops: u16) {
         debug_assert_eq!(parts.total(), completed.latency);
         self.reads += u64::from(!completed.is_write);
         self.writes += u64::from(completed.is_write);

@@ -6,9 +6,7 @@ use crate::system::{amat, bound, level, requests, seconds};
 use sluice_config::{CheckedSystem, System};
 use sluice_host::{Host, HostConfig, HostStats, Migration, Program, Start};
 use sluice_model::{ConfigError, RawConfig};
-use sluice_net::{
-    Fabric, FabricConfig, FabricSpec, Group, HostGroup, HostProgram, Hosts, RequesterId,
-};
+use sluice_net::{Fabric, FabricConfig, FabricSpec, HostGroup, HostProgram, Hosts, RequesterId};
 use sluice_results::{FabricHost, Levels, settings};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_stats::share;
@@ -48,7 +46,9 @@ pub(crate) fn prepare<'a>(
     for number in 0..config.requesters.len() {
         let requester = RequesterId(number as u32);
         let name = config.graph.name(requester.node());
-        let Some((group, host)) = group_of(spec, name) else {
+        let group = spec.requesters.get(config.group(requester));
+        let Some((group, host)) = group.and_then(|group| Some((group, group.host.as_ref()?)))
+        else {
             continue;
         };
         let seed = seed.wrapping_add(number as u64);
@@ -125,14 +125,6 @@ pub fn check_hosts(spec: &FabricSpec) -> Result<(), FabricRunError> {
         })?;
     }
     Ok(())
-}
-
-/// The group of hosts that a requester is of: its name is the group's, perhaps with a number.
-fn group_of<'a>(spec: &'a FabricSpec, name: &str) -> Option<(&'a Group, &'a HostGroup)> {
-    let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
-    let has = |group: &&Group| name.strip_prefix(&*group.name).is_some_and(is_number);
-    let mut groups = spec.requesters.iter().filter(has);
-    groups.find_map(|group| Some((group, group.host.as_ref()?)))
 }
 
 fn make<'a>(

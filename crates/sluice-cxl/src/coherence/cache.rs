@@ -45,6 +45,10 @@ pub enum Access {
     Waits,
 }
 
+/// Requests under way that accesses may use, of 65536 with a tag of their own (CXL 3.1 has 16 bits):
+/// the others are for lines that snoops or a host send back.
+const REQUESTS_MAX: usize = 1 << 15;
+
 /// No line, request or snoop.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -157,7 +161,7 @@ impl Cache {
     /// An empty cache.
     pub fn new(setup: &CacheSetup) -> Cache {
         assert!(setup.ways > 0 && setup.lines > 0 && setup.lines.is_multiple_of(setup.ways));
-        let requests_max = 2 * setup.accesses as usize;
+        let requests_max = (2 * setup.accesses as usize).min(REQUESTS_MAX);
         Cache {
             ways: vec![Way::default(); setup.lines as usize],
             index: LineIndex::new(setup.lines as usize),
@@ -306,7 +310,7 @@ impl Cache {
             what,
             peer: NONE,
             line,
-            tag: request as u16,
+            tag: u16::try_from(request).expect("a tag for each request"),
             data,
         });
         request

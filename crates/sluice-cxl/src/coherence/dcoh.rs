@@ -24,8 +24,6 @@ pub struct DcohSetup {
     pub trackers: u16,
     /// Requests that the hosts can have outstanding altogether.
     pub requests_max: usize,
-    /// Lines of the memory: host physical lines are below this.
-    pub lines: u64,
     /// Which entry leaves a full filter.
     pub victim: &'static Victim,
     /// What one snoop may name.
@@ -117,7 +115,6 @@ impl Dcoh {
             setup.hosts,
             setup.victim,
             setup.blocks,
-            setup.lines,
         );
         let sets = filter.sets() as usize;
         let per_eviction = BLOCK_LINES_MAX as usize;

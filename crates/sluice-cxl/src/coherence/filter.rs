@@ -3,6 +3,7 @@
 use super::heap::Heap;
 use super::index::LineIndex;
 use super::victim::{Facts, Needs, Victim};
+use std::collections::BTreeMap;
 
 /// The most lines that one snoop names.
 pub const BLOCK_LINES_MAX: u8 = 4;
@@ -44,26 +45,21 @@ pub(super) struct Filter {
     idle: Heap,
     policy: &'static Victim,
     blocks: Blocks,
-    /// Per line of memory: how often it came in.
-    pub(super) insertions: Vec<u32>,
+    /// Per line that came in: how often, if the policy wants to know.
+    pub(super) insertions: BTreeMap<u64, u32>,
     clock: u64,
 }
 
 impl Filter {
-    /// Empty. `ways` divides `entries`; `lines` is the number of lines of all memory behind it.
+    /// Empty. `ways` divides `entries`.
     pub fn new(
         [entries, ways]: [u32; 2],
         hosts: u32,
         policy: &'static Victim,
         blocks: Blocks,
-        lines: u64,
     ) -> Filter {
         let words = hosts.div_ceil(64) as usize;
         let size = entries as usize;
-        let counted = match policy.needs {
-            Needs::Insertions => lines as usize,
-            _ => 0,
-        };
         let sets = entries / ways;
         let of_set = |set| (set * ways..(set + 1) * ways).rev();
         Filter {
@@ -80,7 +76,7 @@ impl Filter {
             idle: Heap::new(size, ways),
             policy,
             blocks,
-            insertions: vec![0; counted],
+            insertions: BTreeMap::new(),
             clock: 0,
         }
     }
@@ -119,12 +115,13 @@ impl Filter {
         self.index.set(line, entry);
         self.lines[entry as usize] = line;
         self.clock += 1;
-        let insertions = match self.insertions.get_mut(line as usize) {
-            Some(count) => {
+        let insertions = match self.policy.needs {
+            Needs::Insertions => {
+                let count = self.insertions.entry(line).or_default();
                 *count += 1;
                 *count
             }
-            None => 0,
+            Needs::Order | Needs::Runs => 0,
         };
         self.facts[entry as usize] = Facts {
             inserted: self.clock,
@@ -382,7 +379,7 @@ mod tests {
         blocks: Blocks,
         steps: Vec<(u64, u8)>,
     ) -> Result<(), TestCaseError> {
-        let mut filter = Filter::new([ENTRIES, ways], 1, policy, blocks, LINES);
+        let mut filter = Filter::new([ENTRIES, ways], 1, policy, blocks);
         let (mut held, mut counts) = (Vec::<Held>::new(), vec![0u32; LINES as usize]);
         let sets = u64::from(ENTRIES / ways);
         for (step, (line, what)) in steps.into_iter().enumerate() {
@@ -483,7 +480,7 @@ mod tests {
             aligned: true,
             extends: false,
         };
-        let mut filter = Filter::new([2, 2], 1000, &VICTIMS[0], blocks, LINES);
+        let mut filter = Filter::new([2, 2], 1000, &VICTIMS[0], blocks);
         let (one, other) = (filter.insert(1).unwrap(), filter.insert(2).unwrap());
         filter.add_owner(one, 999);
         filter.add_owner(other, 64);

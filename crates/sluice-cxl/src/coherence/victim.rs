@@ -26,7 +26,7 @@ pub struct Facts {
 pub enum Needs {
     /// Nothing: the order of insertions and requests is enough.
     Order,
-    /// [`Facts::insertions`]: four bytes for each line of the memory.
+    /// [`Facts::insertions`]: a count for each line that came in.
     Insertions,
     /// [`Facts::run`]; then one snoop evicts the whole run.
     Runs,

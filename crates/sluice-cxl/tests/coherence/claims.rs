@@ -37,7 +37,6 @@ fn skewed(policy: &str, footprint: u64, filters: u32, warm_up: u64, accesses: u6
         ways: fifth,
         trackers: 1,
         requests_max: 1,
-        lines: footprint,
         victim: Victim::named(policy).unwrap(),
         blocks: Blocks {
             lines_max: 1,
@@ -170,7 +169,6 @@ fn a_line_that_was_given_up_costs_no_snoop() {
             ways: 8,
             trackers: 1,
             requests_max: 2,
-            lines: 16,
             victim: Victim::named("fifo").unwrap(),
             blocks: Blocks {
                 lines_max: 1,

@@ -110,7 +110,6 @@ impl World {
             ways: case.entries,
             trackers: case.trackers,
             requests_max: 8,
-            lines: LINES,
             victim: Victim::named("fifo").unwrap(),
             blocks: Blocks {
                 lines_max: 1,

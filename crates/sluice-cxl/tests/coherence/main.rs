@@ -3,4 +3,5 @@
 
 mod claims;
 mod explore;
+mod tags;
 mod walk;

@@ -77,7 +77,6 @@ impl World {
             ways: case.entries,
             trackers: case.trackers,
             requests_max: (case.hosts * ACCESSES) as usize + 1,
-            lines: LINES,
             victim: &VICTIMS[case.policy],
             blocks: case.blocks,
         };

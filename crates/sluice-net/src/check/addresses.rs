@@ -139,6 +139,14 @@ impl Mapper<'_> {
                 Arithmetic::Weighted => self.by_weights(rest, ways_max),
                 _ => self.of_one_size(rest, ways_max),
             };
+            let end = size.and_then(|size: u64| size.checked_add(base));
+            let (Some(size), Some(end)) = (size, end) else {
+                let first = &self.devices.names[usize::from(rest[0])];
+                return self.wrong(format!(
+                    "from `{first}` on, there are more bytes than 64 bits can address; give \
+                     endpoint.capacity less"
+                ));
+            };
             if size == 0 {
                 self.has_a_round(&rest[..ways])?;
             }
@@ -151,7 +159,7 @@ impl Mapper<'_> {
                 targets: rest[..ways].to_vec(),
                 weights: self.weights(&rest[..ways]),
             });
-            base += size;
+            base = end;
             rest = &rest[ways..];
         }
         Ok(windows)
@@ -178,7 +186,7 @@ impl Mapper<'_> {
     }
 
     /// How many of the first devices are of one size and can share a range, and its bytes.
-    fn of_one_size(&self, devices: &[u16], ways_max: u32) -> (usize, u64) {
+    fn of_one_size(&self, devices: &[u16], ways_max: u32) -> (usize, Option<u64>) {
         let size = |device: &u16| self.devices.sizes[usize::from(*device)];
         let first = size(&devices[0]);
         let alike = devices.iter().take_while(|other| size(other) == first);
@@ -186,12 +194,12 @@ impl Mapper<'_> {
         let ways = WAYS.iter().map(|ways| usize::from(*ways));
         let ways = ways.filter(|ways| *ways <= most).max().unwrap_or(1);
         let each = first.0 / self.granularity.max(1) * self.granularity;
-        (ways, each * ways as u64)
+        (ways, each.checked_mul(ways as u64))
     }
 
     /// As many of the first devices as may share a range, and its bytes: as many whole rounds as
     /// the device has room for that is full first.
-    fn by_weights(&self, devices: &[u16], ways_max: u32) -> (usize, u64) {
+    fn by_weights(&self, devices: &[u16], ways_max: u32) -> (usize, Option<u64>) {
         let ways = devices.len().min(ways_max as usize);
         let weights = self.weights(&devices[..ways]);
         let rounds = devices.iter().zip(&weights).map(|(&device, &weight)| {
@@ -199,8 +207,12 @@ impl Mapper<'_> {
             self.devices.sizes[usize::from(device)].0 / bytes
         });
         let round: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
-        let size = rounds.min().unwrap_or(0) * round * self.granularity;
-        (ways, size)
+        let rounds = rounds.min().unwrap_or(0);
+        let size = rounds.checked_mul(round);
+        (
+            ways,
+            size.and_then(|size| size.checked_mul(self.granularity)),
+        )
     }
 
     fn weights(&self, devices: &[u16]) -> Vec<u8> {

@@ -56,6 +56,7 @@ impl FabricConfig {
             vcs: reach.vcs,
             table,
             graph,
+            groups: requesters.firsts,
             requesters: requesters.settings,
             endpoints: endpoints.settings,
         })

@@ -19,7 +19,7 @@ pub(super) struct Nodes<T> {
     /// What differs in the links of each.
     pub links: Vec<Vec<(String, String)>>,
     /// Where the nodes of each group begin, and behind the last group.
-    firsts: Vec<usize>,
+    pub firsts: Vec<usize>,
 }
 
 impl<T> Nodes<T> {

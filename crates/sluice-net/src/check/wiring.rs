@@ -107,12 +107,13 @@ impl Wirer<'_> {
         let ends = devices.zip(&skeleton.switch_of);
         let ends = ends.map(|(device, number)| [device, switch(*number)]);
         let joins = skeleton.joins.iter().map(|join| join.map(switch));
+        // At a bus, nodes are on it without links of their own.
+        let is_stub = |ends: [NodeId; 2]| skeleton.is_bus && ends[0].0 < first;
         for ends in ends.chain(joins) {
-            let is_at_bus = skeleton.is_bus && ends[0].0 < first;
             graph.links.push(Link {
                 ends,
                 ports: [None; 2],
-                settings: match is_at_bus {
+                settings: match is_stub(ends) {
                     true => LinkSettings::NOTHING,
                     false => self.link(&graph, ends, &Set::new())?,
                 },
@@ -120,7 +121,11 @@ impl Wirer<'_> {
         }
         for changed in &self.spec.links {
             let changed = self.listed_link(&graph, changed)?;
-            self.change(kind, &mut graph, &changed)?;
+            let links = graph.links.iter_mut();
+            let links = links.filter(|link| !is_stub(link.ends));
+            if !change(links, &changed) {
+                return Err(no_link(kind, &graph, &changed));
+            }
         }
         let latency = if skeleton.is_bus {
             Ps::ZERO
@@ -129,39 +134,6 @@ impl Wirer<'_> {
         };
         let latencies = vec![latency; skeleton.switches as usize];
         Ok((graph, latencies, skeleton.is_bus))
-    }
-
-    /// Changes the links between two nodes of a topology that makes its own.
-    fn change(
-        &self,
-        kind: &'static str,
-        graph: &mut Graph,
-        changed: &Link,
-    ) -> Result<(), FabricError> {
-        let [a, b] = changed.ends;
-        let mut found = false;
-        for link in &mut graph.links {
-            let is_same = link.ends == [a, b];
-            if (is_same || link.ends == [b, a]) && link.settings != LinkSettings::NOTHING {
-                let [first, second] = changed.ports;
-                link.ports = if is_same {
-                    [first, second]
-                } else {
-                    [second, first]
-                };
-                link.settings = changed.settings;
-                found = true;
-            }
-        }
-        if found {
-            return Ok(());
-        }
-        let [a, b] = changed.ends.map(|end| graph.name(end));
-        let message = format!(
-            "it makes its own links, and none joins `{a}` and `{b}`; for [[links]] of your own \
-             give topology.kind = \"list\""
-        );
-        Err(FabricError::Topology { kind, message })
     }
 
     fn listed(&self, mut graph: Graph) -> Result<Wired, FabricError> {
@@ -236,6 +208,31 @@ impl Wirer<'_> {
         })?;
         Ok(settings(&raw))
     }
+}
+
+/// Changes the links between the ends of one. False if there is none.
+fn change<'a>(links: impl Iterator<Item = &'a mut Link>, changed: &Link) -> bool {
+    let ([a, b], [first, second]) = (changed.ends, changed.ports);
+    let mut found = false;
+    for link in links {
+        link.ports = match link.ends {
+            ends if ends == [a, b] => [first, second],
+            ends if ends == [b, a] => [second, first],
+            _ => continue,
+        };
+        link.settings = changed.settings;
+        found = true;
+    }
+    found
+}
+
+fn no_link(kind: &'static str, graph: &Graph, changed: &Link) -> FabricError {
+    let [a, b] = changed.ends.map(|end| graph.name(end));
+    let message = format!(
+        "it makes its own links, and none joins `{a}` and `{b}`; for [[links]] of your own give \
+         topology.kind = \"list\""
+    );
+    FabricError::Topology { kind, message }
 }
 
 fn settings(raw: &RawConfig) -> LinkSettings {

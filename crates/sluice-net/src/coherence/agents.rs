@@ -31,7 +31,6 @@ impl Agents {
             ways: settings.ways,
             trackers: settings.trackers,
             requests_max: 2 * depth,
-            lines: traffic.lines.count(),
             victim: settings.victim,
             blocks: settings.blocks,
         };
@@ -74,6 +73,7 @@ impl Agents {
                 at: packet.ready,
                 hops: packet.hops,
                 ends_without_data: !matches!(message.what, ToDevice::Read(_)),
+                from_memory: false,
             };
         }
         let agent = self.agent_of(traffic.endpoint(packet.to));
@@ -90,7 +90,8 @@ impl Agents {
                 let requester = RequesterId(u32::from(packet.from.0));
                 let endpoint = traffic.endpoint(packet.to);
                 let line = traffic.lines.line(endpoint, packet.addr);
-                traffic.journey(requester, packet.tag as u16).parts[Part::Memory] = memory;
+                let journey = traffic.journey(requester, packet.tag as u16);
+                (journey.parts[Part::Memory], journey.from_memory) = (memory, true);
                 let checked = traffic.checked.as_ref();
                 let data = checked.map_or(0, |checked| checked.memory(line));
                 self.agents[agent].data(tracker, data, &mut self.wanted);

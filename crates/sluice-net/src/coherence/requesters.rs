@@ -59,7 +59,9 @@ pub(crate) struct Finished {
     pub is_write: bool,
     pub latency: Ps,
     pub parts: Parts,
-    pub hops: u8,
+    pub hops: u16,
+    /// The tag of the request that read memory for it.
+    pub read_by: Option<u16>,
 }
 
 /// What a requester's cache has and waits for.
@@ -308,10 +310,13 @@ impl Requesters {
         let it = &mut self.requesters[requester];
         it.free.push(id);
         let access = &it.accesses[id];
-        let (mut parts, mut hops) = (access.before, 0);
-        if let Some(by) = by.filter(|by| by.line == access.line && access.request == Some(by.tag)) {
+        let (mut parts, mut hops, mut read_by) = (access.before, 0, None);
+        if let Some(by) = by.filter(|by| by.line == access.line) {
             let journey = traffic.journey(requester, by.tag);
-            (parts, hops) = (journey.parts, journey.hops);
+            read_by = journey.from_memory.then_some(by.tag);
+            if access.request == Some(by.tag) {
+                (parts, hops) = (journey.parts, journey.hops);
+            }
         }
         let latency = now - access.issued;
         let rest = latency - parts.total();
@@ -323,6 +328,7 @@ impl Requesters {
             latency,
             parts,
             hops,
+            read_by,
         };
         let line = access.line;
         if let Some(host) = &mut it.host {

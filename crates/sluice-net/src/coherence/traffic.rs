@@ -53,9 +53,11 @@ pub(crate) enum Action {
 pub(super) struct Journey {
     pub parts: Parts,
     pub at: Ps,
-    pub hops: u8,
+    pub hops: u16,
     /// Whether the completion ends it; if not, the data do.
     pub ends_without_data: bool,
+    /// Whether memory has been read for it.
+    pub from_memory: bool,
 }
 
 /// Numbers of lines, by where they are on the endpoints: one endpoint's after the other's, so that
@@ -65,7 +67,6 @@ pub(super) struct LineMap {
     first: Table<EndpointId, u64>,
     /// Bytes of each of its logical devices.
     logical_bytes: Table<EndpointId, u64>,
-    count: u64,
 }
 
 impl LineMap {
@@ -81,7 +82,6 @@ impl LineMap {
         LineMap {
             first: first.collect(),
             logical_bytes: endpoints.map(|(_, logical)| logical).collect(),
-            count,
         }
     }
 
@@ -105,11 +105,6 @@ impl LineMap {
 
     pub fn endpoints(&self) -> u32 {
         self.first.count()
-    }
-
-    /// All line numbers are below this.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod arbiter;
 mod credits;
+mod gaps;
 
 use super::graph::{Graph, HalfDuplex, NodeKind};
 use super::ids::{DirectionId, EndpointId, NodeId, PacketId, SwitchId};
@@ -14,6 +15,7 @@ use super::packet::{CHANNELS, Credit, Packet, Sizes, Slab};
 use super::parts::Part;
 use arbiter::Arbiter;
 use credits::Credits;
+use gaps::Gaps;
 use sluice_cxl::Channel;
 use sluice_units::{Ps, Table, index_type};
 
@@ -66,6 +68,9 @@ struct Wires {
     free: Ps,
     /// Time that they were busy or are reserved.
     busy: Ps,
+    gaps: Gaps,
+    /// What turning round took since the counting began.
+    turning: Ps,
     /// None if the wires have one direction.
     arbiter: Option<ArbiterId>,
 }
@@ -138,6 +143,8 @@ impl Links {
                 wires.push(Wires {
                     free: Ps::ZERO,
                     busy: Ps::ZERO,
+                    gaps: Gaps::default(),
+                    turning: Ps::ZERO,
                     arbiter,
                 });
             }
@@ -189,12 +196,12 @@ impl Links {
         can
     }
 
-    /// A packet leaves its node at `ready` by a direction.
+    /// It is `now`, and a packet leaves its node at `ready` by a direction.
     #[inline]
     pub(super) fn offer(
         &mut self,
         packets: &mut Slab,
-        ready: Ps,
+        [now, ready]: [Ps; 2],
         id: DirectionId,
         number: PacketId,
     ) -> Offer {
@@ -206,7 +213,7 @@ impl Links {
             return Offer::Later(ready);
         }
         packet.ready = ready;
-        Offer::Sent(self.transmit(packets, ready, id, number))
+        Offer::Sent(self.transmit(packets, [now, ready], id, number))
     }
 
     /// Sends a packet whose time to leave has come, once there is a credit for it and the wires are
@@ -237,7 +244,7 @@ impl Links {
     ) -> Moves {
         match self.wires[self.directions[id].wires].arbiter {
             None => Moves {
-                sent: Some(self.transmit(packets, now, id, packet)),
+                sent: Some(self.transmit(packets, [now, now], id, packet)),
                 free: None,
             },
             Some(arbiter) => {
@@ -265,7 +272,9 @@ impl Links {
         let grant = self.arbiters[arbiter].grant(packets);
         let sent = grant.map(|grant| {
             let direction = id.link().directions()[grant.side];
-            self.transmit(packets, now + grant.turnaround, direction, grant.packet)
+            self.wires[self.directions[direction].wires].turning += grant.turnaround;
+            let earliest = now + grant.turnaround;
+            self.transmit(packets, [now, earliest], direction, grant.packet)
         });
         let free = self.wake(now, id);
         Moves { sent, free }
@@ -281,13 +290,13 @@ impl Links {
         }
     }
 
-    /// Puts a packet that has its credit on the wires, not before `earliest`. Packets of a
-    /// direction must come in the order in which they are ready.
+    /// Puts a packet that has its credit on the wires `now` or later, not before `earliest`. Packets
+    /// of a direction must come in the order in which they are ready.
     #[inline]
     fn transmit(
         &mut self,
         packets: &mut Slab,
-        earliest: Ps,
+        [now, earliest]: [Ps; 2],
         id: DirectionId,
         number: PacketId,
     ) -> Sent {
@@ -297,10 +306,11 @@ impl Links {
         let start = Ps(earliest.0.max(wires.free.0));
         let serialisation = direction.serialisation[packet.channel as usize];
         let end = Ps(start.0 + serialisation.0);
+        wires.gaps.note(now, wires.free, start);
         wires.free = end;
         wires.busy.0 += serialisation.0;
         direction.sent[packet.channel as usize] += 1;
-        direction.wait_max = Ps(direction.wait_max.0.max(start.0 - earliest.0));
+        direction.wait_max = Ps(direction.wait_max.0.max(start.0 - packet.ready.0));
         let parts = &mut packet.parts;
         parts[direction.waiting].0 += start.0 - packet.ready.0;
         parts[Part::Serialisation].0 += serialisation.0;
@@ -362,7 +372,8 @@ impl Links {
     /// Begins to count.
     pub(super) fn begin(&mut self, now: Ps) {
         for wires in self.wires.values_mut() {
-            wires.busy = (wires.free - now).min(wires.busy);
+            wires.busy = wires.gaps.reserved(now, wires.free);
+            wires.turning = Ps::ZERO;
         }
         for direction in self.directions.values_mut() {
             direction.before = direction.sent;
@@ -373,7 +384,12 @@ impl Links {
     /// How long the wires of a direction were busy until `now`. Half duplex: both directions.
     pub fn busy(&self, id: DirectionId, now: Ps) -> Ps {
         let wires = &self.wires[self.directions[id].wires];
-        wires.busy - (wires.free - now)
+        wires.busy - wires.gaps.reserved(now, wires.free)
+    }
+
+    /// How long they could carry nothing else: turning half-duplex wires round counts too.
+    pub fn taken(&self, id: DirectionId, now: Ps) -> Ps {
+        self.busy(id, now) + self.wires[self.directions[id].wires].turning
     }
 
     /// The longest wait of a packet for a direction since the counting began.

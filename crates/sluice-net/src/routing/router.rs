@@ -98,7 +98,7 @@ impl Router {
         let node = &self.nodes[node];
         packet.parts[Part::Switch].0 += node.latency.0;
         let is_request = matches!(packet.channel, Channel::Req | Channel::RwD);
-        packet.hops += u8::from(is_request && node.is_hop);
+        packet.hops += u16::from(is_request && node.is_hop);
         Ps(now.0 + node.latency.0)
     }
 }

@@ -199,3 +199,17 @@ fn any_policy_takes_neighbours_along() {
     let (four, snoops) = evicted(128, &[lru, ("coherence.block_extends", "any")]);
     assert_eq!(four, 4 * snoops);
 }
+
+/// What a filter keeps of lines is of those that came in, not of all that there are.
+#[test]
+fn a_filter_takes_no_room_for_lines_that_nobody_asks_for() {
+    let large = [
+        ("coherence.filter", "endpoint"),
+        ("coherence.victim", "lfi"),
+        ("coherence.entries", "32"),
+        ("requester.cache_lines", "64"),
+        ("endpoint.capacity", "64TiB"),
+    ];
+    let stats = run(&large, 2_000).coherence_stats().unwrap();
+    assert!(stats.agents.evictions > 100, "{stats:?}");
+}

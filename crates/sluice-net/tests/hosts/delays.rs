@@ -166,3 +166,32 @@ fn a_run_of_hosts_is_as_long_as_was_asked_for() {
     assert_eq!(looks, 2, "it ends at the second look");
     assert!(completed < 50_000);
 }
+
+/// On coherent memory too a host learns where the device found each line, and what that took.
+#[test]
+fn coherent_lines_have_the_hits_and_the_flash_of_their_device() {
+    let spec = direct(&[
+        ("coherence.filter", "endpoint"),
+        ("coherence.entries", "4096"),
+        ("packet.flits", "256b"),
+        ("link.bandwidth", "16000"),
+    ]);
+    let mut fabric = Fabric::new(&FabricConfig::new(&spec, 1).unwrap()).unwrap();
+    fabric.put_device(EndpointId(0), flash(), Ps::ZERO);
+    let (host, mut program) = (host(), InPhases::default());
+    let mut hosts = Hosts::new(fabric);
+    hosts.seat(RequesterId(0), 0, Host::with_port(&host, &mut program));
+    while hosts.step(&mut |_| ()).unwrap() {}
+    let (device, memory) = (hosts.device(EndpointId(0)).unwrap(), hosts.hosts().next());
+    let (device, memory) = (device.stats(), memory.unwrap().1.results().memory);
+    let (requests, time) = (memory.requests, memory.access_time);
+    let (misses, lines) = (3 * PAGES, 12 * PAGES);
+    assert_eq!(requests.device_read_misses, misses);
+    assert_eq!(requests.device_read_hits, lines - misses);
+    let parts = device.parts;
+    assert_eq!(time.device_dram, parts.dram);
+    assert_eq!(time.indexing, parts.indexing);
+    let behind = parts.total() - (parts.protocol + parts.indexing + parts.dram);
+    assert_eq!(time.flash, behind);
+    assert!(behind >= Ps::from_us(30) * misses, "{behind}");
+}

@@ -260,3 +260,23 @@ fn flash_is_busy_as_long_as_its_reads_take() {
     assert!(found.busy.0 < most, "{found:?}");
     assert!(found.busy.0 > fabric.stats().time().0 * 9 / 10, "{found:?}");
 }
+
+/// While half-duplex wires turn round they carry nothing, and nothing else can have them.
+#[test]
+fn wires_that_turn_round_bound_a_run() {
+    let set = [
+        ("topology.kind", "star"),
+        ("link.duplex", "half"),
+        ("link.turnaround", "100ns"),
+        ("link.burst", "1"),
+        ("requester.reads", "50%"),
+        ("endpoint.count", "1"),
+    ];
+    let fabric = run(&set, LENGTH);
+    let (found, links) = (fabric.bottleneck(), fabric.links());
+    assert!(found.name.contains("m0"), "{found:?}");
+    let mut directions = fabric.graph().directions();
+    let direction = directions.find(|it| fabric.graph().direction_name(*it) == found.name);
+    let carries = links.busy(direction.unwrap(), fabric.now());
+    assert!(carries * 5 < found.busy, "{carries} of {found:?}");
+}

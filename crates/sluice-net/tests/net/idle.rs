@@ -1,7 +1,7 @@
 //! The latency of one request alone is the sum of its parts.
 
-use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, Part, RequesterId};
+use crate::rig::{drain, fabric, run, spec};
+use sluice_net::{Access, Length, Part, RequesterId};
 use sluice_units::Ps;
 
 /// One access of an idle fabric: its latency.
@@ -95,4 +95,25 @@ fn packets_wait_for_a_link_just_as_long_as_it_is_taken() {
     let parts = fabric.stats().parts();
     let queues = parts[Part::SwitchQueue] + parts[Part::LinkQueue];
     assert_eq!(queues, Ps(250 + 750));
+}
+
+/// A chain may have more switches than a byte can count.
+#[test]
+fn hops_are_counted_beyond_a_byte() {
+    let long = [
+        ("topology.kind", "chain"),
+        ("topology.per_switch", "1"),
+        ("requester.count", "1"),
+        ("endpoint.count", "300"),
+        ("endpoint.capacity", "1MiB"),
+    ];
+    let length = Length {
+        warmup: 0,
+        requests: 3_000,
+    };
+    let fabric = run(&long, length);
+    let hops: Vec<u64> = fabric.stats().hops.iter().map(|hops| hops.count).collect();
+    assert_eq!(hops[..2], [0, 0]);
+    assert!(hops.len() > 290, "{}", hops.len());
+    assert!(hops[257..].iter().sum::<u64>() > 200);
 }

@@ -2,7 +2,9 @@
 //! and without credits.
 
 use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, Fabric, FabricSpec, Group, LinkId, LinkSpec, Part, RequesterId};
+use sluice_net::{
+    Access, Completed, Fabric, FabricSpec, Group, LinkId, LinkSpec, Part, RequesterId,
+};
 use sluice_units::{Ps, Rng};
 use std::collections::VecDeque;
 
@@ -65,8 +67,12 @@ struct Twin {
     last: Option<(usize, u64)>,
     is_granting: bool,
     busy: [u64; 2],
+    /// Which wires were busy, from when until when.
+    spells: Vec<(usize, u64, u64)>,
     bytes: [u64; 2],
     waited: u64,
+    /// The longest wait of each way.
+    longest: [u64; 2],
     /// When each packet became ready, there and back.
     ready: Vec<[u64; 2]>,
 }
@@ -75,6 +81,17 @@ impl Twin {
     fn add(&mut self, at: u64, what: What) {
         self.added += 1;
         self.due.push((at, self.added, what));
+    }
+
+    /// How long the wires of a way were busy between two moments.
+    fn busy_between(&self, way: usize, from: u64, until: u64) -> u64 {
+        let wires = if self.given.half.is_some() { 0 } else { way };
+        let spells = self.spells.iter().filter(|(of, ..)| *of == wires);
+        let within = spells.map(|(_, start, end)| {
+            let (start, end) = ((*start).max(from), (*end).min(until));
+            end.saturating_sub(start)
+        });
+        within.sum()
     }
 
     fn has_data(&self, packet: Packet) -> bool {
@@ -160,8 +177,11 @@ impl Twin {
         let start = now.max(self.free[wires]);
         self.free[wires] = start + time;
         self.busy[wires] += time;
+        self.spells.push((wires, start, start + time));
         self.bytes[way] += bytes;
-        self.waited += start - self.ready[packet.tag][way];
+        let waited = start - self.ready[packet.tag][way];
+        self.waited += waited;
+        self.longest[way] = self.longest[way].max(waited);
         self.add(start + time + LATENCY + PORT, What::Arrive(packet));
     }
 
@@ -258,21 +278,26 @@ fn twin(given: Given, seed: u64) -> Twin {
         last: None,
         is_granting: false,
         busy: [0; 2],
+        spells: Vec::new(),
         bytes: [0; 2],
         waited: 0,
+        longest: [0; 2],
         ready: vec![[0; 2]; count],
     }
 }
 
-fn check(given: Given, seed: u64) {
-    let mut fabric = fabric(&described(given));
-    let mut twin = twin(given, seed);
-    let count = twin.requests.len();
+/// Sends a twin's requests over the fabric; `before` each of them something else may happen.
+fn send(
+    fabric: &mut Fabric,
+    twin: &Twin,
+    before: &mut dyn FnMut(&mut Fabric, u64),
+) -> Vec<Completed> {
     let mut done = Vec::new();
     for (tag, request) in (0..).zip(&twin.requests) {
         fabric
             .advance(Ps(request.at), &mut |it| done.push(it))
             .unwrap();
+        before(fabric, tag);
         let access = Access {
             addr: tag * 64,
             is_write: request.is_write,
@@ -281,8 +306,16 @@ fn check(given: Given, seed: u64) {
             .send(Ps(request.at), RequesterId(0), access, tag)
             .unwrap();
     }
-    done.extend(drain(&mut fabric));
+    done.extend(drain(fabric));
     fabric.balance().unwrap_or_else(|error| panic!("{error}"));
+    done
+}
+
+fn check(given: Given, seed: u64) {
+    let mut fabric = fabric(&described(given));
+    let mut twin = twin(given, seed);
+    let count = twin.requests.len();
+    let done = send(&mut fabric, &twin, &mut |_, _| ());
     twin.run();
     assert_eq!(done.len(), count);
     for it in &done {
@@ -303,6 +336,11 @@ fn compare(fabric: &Fabric, twin: &Twin) {
     assert_eq!(parts[Part::Propagation], Ps(LATENCY) * (2 * count as u64));
     assert_eq!(parts[Part::Port], Ps(PORT) * (4 * count as u64));
     for (way, direction) in ways.into_iter().enumerate() {
+        assert_eq!(
+            links.wait_max(direction),
+            Ps(twin.longest[way]),
+            "{given:?}"
+        );
         let wires = if given.half.is_some() { 0 } else { way };
         assert_eq!(links.busy(direction, fabric.now()), Ps(twin.busy[wires]));
         let carried = links.carried(direction);
@@ -313,9 +351,33 @@ fn compare(fabric: &Fabric, twin: &Twin) {
     }
 }
 
-#[test]
-fn a_link_is_its_twin() {
-    for seed in 0..150 {
+/// Wires were busy as long as the twin's at any moment: what is reserved is not over yet.
+fn check_busy(given: Given, seed: u64) {
+    let mut fabric = fabric(&described(given));
+    let mut twin = twin(given, seed);
+    let (mut from, mut busy) = (0, Vec::new());
+    send(&mut fabric, &twin, &mut |fabric, tag| {
+        let now = fabric.now();
+        let ways = LinkId(0).directions();
+        busy.push((from, now.0, ways.map(|way| fabric.links().busy(way, now))));
+        if tag % 100 == 99 {
+            fabric.begin();
+            from = now.0;
+        }
+    });
+    twin.run();
+    for (from, until, busy) in busy {
+        let expected = [0, 1].map(|way| Ps(twin.busy_between(way, from, until)));
+        assert_eq!(
+            busy, expected,
+            "{seed}: from {from} to {until} of {given:?}"
+        );
+    }
+}
+
+/// Links of all kinds, with a seed each.
+fn links() -> impl Iterator<Item = (Given, u64)> {
+    (0..150).map(|seed| {
         let mut rng = Rng::stream(seed, "links");
         let mut one_of = |of: &[u64]| of[rng.below(of.len() as u64) as usize];
         let half = (one_of(&[0, 1]) > 0).then(|| (one_of(&[0, 9_009]), one_of(&[1, 2, 8])));
@@ -328,6 +390,16 @@ fn a_link_is_its_twin() {
             read: one_of(&[31_013, 50_021]),
             write: one_of(&[31_013, 90_031]),
         };
-        check(given, seed);
-    }
+        (given, seed)
+    })
+}
+
+#[test]
+fn a_link_is_its_twin() {
+    links().for_each(|(given, seed)| check(given, seed));
+}
+
+#[test]
+fn a_link_is_busy_when_its_twin_is() {
+    links().for_each(|(given, seed)| check_busy(given, seed));
 }

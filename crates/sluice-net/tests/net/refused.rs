@@ -78,12 +78,51 @@ fn a_disconnected_graph() {
 #[test]
 fn endpoints_do_not_pass_packets_on() {
     let mut spec = triangle();
-    spec.links.retain(|link| link.ends[0] != "mem1");
     spec.links.push(link("mem1", "mem0"));
     says(
         &spec,
-        "`mem1` cannot reach `host0`: no chain of links and switches joins them",
+        "link mem1-mem0: it joins two endpoints, and no packet goes from one to another; leave it \
+         out",
     );
+}
+
+/// Links that take no time are links all the same, unlike the ends of a bus.
+#[test]
+fn a_topologys_link_that_takes_no_time_can_be_changed() {
+    let with = |kind| {
+        let mut spec = spec(&[
+            ("topology.kind", kind),
+            ("link.bandwidth", "none"),
+            ("link.latency", "0ns"),
+            ("link.port_latency", "0ns"),
+        ]);
+        spec.links = vec![LinkSpec {
+            set: crate::rig::pairs(&[("latency", "5ns")]),
+            ..link("r0", "s0")
+        }];
+        spec
+    };
+    crate::rig::fabric(&with("star"));
+    says(
+        &with("bus"),
+        "topology `bus`: it makes its own links, and none joins `r0` and `s0`; for [[links]] of \
+         your own give topology.kind = \"list\"",
+    );
+}
+
+#[test]
+fn more_bytes_than_addresses() {
+    for arithmetic in ["modulo", "weighted"] {
+        let spec = spec(&[
+            ("endpoint.capacity", "2305843010287435776B"),
+            ("map.arithmetic", arithmetic),
+        ]);
+        says(
+            &spec,
+            "hdm: from `m0` on, there are more bytes than 64 bits can address; give \
+             endpoint.capacity less",
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Runs of simulated hosts: of which group each is, when a run ends, and what its stretches have.
+
+use sluice_config::{load_system, parse_fabric};
+use sluice_host::RunLength;
+use sluice_net::Length;
+use sluice_results::{FabricResult, SystemResult};
+use sluice_simulation::{FabricPlan, FabricRunError, SystemPlan, SystemRun};
+use sluice_skybyte_artifact::parse_kernel;
+use sluice_units::Ps;
+
+const SEED: u64 = 1;
+
+fn try_run(text: &str, requests: u64) -> Result<FabricResult, FabricRunError> {
+    let spec = parse_fabric(text, "hosts.toml").unwrap();
+    let plan = FabricPlan {
+        name: "hosts",
+        spec: &spec,
+        length: Length {
+            warmup: 0,
+            requests,
+        },
+        seed: SEED,
+        replay: None,
+        window: 0,
+    };
+    let result = plan.run(&mut |_| true)?;
+    Ok(result.expect("nobody stops it"))
+}
+
+fn run(text: &str, requests: u64) -> FabricResult {
+    try_run(text, requests).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Two groups of one host each, the second's name the first's with a digit.
+const NAMES: &str = r#"
+    [topology]
+    kind = "spine-leaf"
+    [[requesters]]
+    name = "host"
+    count = 1
+    system = "base-cssd"
+    workload = "ycsb"
+    scale = 512
+    host = { start = "empty", rest = "no" }
+    migration = { counts = "all" }
+    [[requesters]]
+    name = "host2"
+    count = 1
+    system = "base-cssd"
+    workload = "chase:bytes=16MiB,rounds=2"
+    scale = 256
+    host = { start = "empty", rest = "no" }
+    migration = { counts = "all" }
+    [[endpoints]]
+    name = "ssd"
+    count = 1
+    device = "skybyte-64th"
+"#;
+
+#[test]
+fn a_host_is_of_its_group_whatever_that_is_called() {
+    let result = run(NAMES, 1_000);
+    let hosts = result.hosts.iter();
+    let ran: Vec<_> = hosts
+        .map(|it| (&*it.name, &*it.workload, it.scale))
+        .collect();
+    let chase = "chase:bytes=16MiB,rounds=2";
+    assert_eq!(ran, [("host", "ycsb", 512), ("host2", chase, 256)]);
+    let wrong = try_run(&NAMES.replace(chase, "no-such-kernel"), 1);
+    let wrong = wrong.unwrap_err().to_string();
+    assert!(
+        wrong.contains("`host2`") && wrong.contains("no-such-kernel"),
+        "{wrong}"
+    );
+}
+
+/// A host whose memory is all its own asks for nothing, however long it runs.
+#[test]
+fn a_run_ends_when_no_host_that_asks_has_work_left() {
+    let own = NAMES.replacen("counts = \"all\"", "counts = \"all\", policy = \"host\"", 1);
+    let result = run(&own, 1_000_000);
+    let [own, asks] = &result.hosts[..] else {
+        panic!("two hosts");
+    };
+    assert_eq!(own.requests.total, own.requests.h_r + own.requests.h_w);
+    assert!(asks.instructions > 1_000, "{}", asks.instructions);
+    assert_eq!(asks.requests.total, result.figures.requests);
+}
+
+fn with_messages(warmup: u64, measured: u64) -> SystemResult {
+    let mut system = load_system("base-cssd").unwrap();
+    for (key, value) in [
+        ("link.model", "protocol"),
+        ("host.start", "empty"),
+        ("host.rest", "no"),
+        ("migration.counts", "all"),
+    ] {
+        system.set(key, value).unwrap();
+    }
+    let plan = SystemPlan {
+        run: SystemRun {
+            name: "base-cssd",
+            system: &system,
+            scale: 512,
+            workload: "radix",
+            length: RunLength {
+                warmup,
+                measured,
+                sample_every: Ps::from_ns(100_000),
+            },
+            seed: SEED,
+        },
+        kernel: parse_kernel("radix", SEED).unwrap(),
+        check: true,
+    };
+    plan.run(&mut |_| true).unwrap().unwrap()
+}
+
+/// What the warm-up programmed is in no stretch.
+#[test]
+fn stretches_of_a_link_of_messages_have_the_programs_of_their_time() {
+    let result = with_messages(4_000_000, 2_000_000);
+    let all = result.flash.counts.programs;
+    let stretches = result.timeline.iter().map(|it| it.programs);
+    let sum: u64 = stretches.sum();
+    assert!(sum <= all && sum * 2 > all && all > 10, "{sum} of {all}");
+}
