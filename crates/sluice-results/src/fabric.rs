@@ -183,8 +183,8 @@ pub struct Recorded {
 pub struct Windows {
     /// Requests of a stretch.
     pub requests: u64,
-    /// Of each stretch that is full, the first from the beginning of the counting: the smaller of the shares of reads and writes, and 10^6 bytes
-    /// a second.
+    /// Of each stretch that is full, the first from the beginning of the counting: the smaller of
+    /// the shares of reads and writes, and 10^6 bytes a second.
     pub mix_degree_and_mb_s: Vec<(Option<f64>, Option<f64>)>,
 }
 

@@ -45,8 +45,8 @@ pub enum Access {
     Waits,
 }
 
-/// Requests under way that accesses may use, of 65536 with a tag of their own (CXL 3.1 has 16 bits):
-/// the others are for lines that snoops or a host send back.
+/// Requests under way that accesses may use, of 65536 with a tag of their own (of 16 bits in CXL
+/// 3.1): the others are for lines that snoops or a host send back.
 const REQUESTS_MAX: usize = 1 << 15;
 
 /// No line, request or snoop.

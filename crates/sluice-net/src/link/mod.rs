@@ -290,7 +290,7 @@ impl Links {
         }
     }
 
-    /// Puts a packet that has its credit on the wires `now` or later, not before `earliest`. Packets
+    /// Puts a packet that has its credit on the wires, `now` or later, not before `earliest`. Those
     /// of a direction must come in the order in which they are ready.
     #[inline]
     fn transmit(
