@@ -12,7 +12,7 @@ from sluice import _core
 from sluice.errors import BadValueError
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
-from sluice.seeds import checked
+from sluice.seeds import checked, whole
 
 
 def version() -> str:
@@ -163,7 +163,8 @@ def optimum(pages: npt.ArrayLike, cache_pages: int, ways: int | None = None) -> 
     >>> sluice.optimum(np.tile(np.arange(4), 3), cache_pages=3)
     6
     """
-    return _core.optimum(_numbers(pages), cache_pages, ways)
+    ways = None if ways is None else whole("ways", ways, 2**32 - 1)
+    return _core.optimum(_numbers(pages), whole("cache_pages", cache_pages, 2**32 - 1), ways)
 
 
 def _numbers(pages: npt.ArrayLike) -> npt.NDArray[np.uint32]:

@@ -1,4 +1,4 @@
-"""Seeds, as a device takes them."""
+"""Seeds and other whole numbers, as a device takes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,25 @@ import operator
 
 from sluice.errors import BadValueError
 
-EXPECTED = "a whole number from 0 to 18446744073709551615"
+MOST = 2**64 - 1
+
+
+def whole(key: str, value: object, most: int = MOST) -> int:
+    """The value of an argument. Raises ``BadValueError`` for what is no whole number, or one that
+    is too large.
+
+    >>> whole("warmup", 7)
+    7
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if not 0 <= number <= most:
+        expected = f"a whole number from 0 to {most}"
+        raise BadValueError(f"bad value for `{key}`: {value!r}; expected {expected}", key=key,
+                            value=str(value), expected=expected)
+    return number
 
 
 def checked(seed: object) -> int:
@@ -15,11 +33,4 @@ def checked(seed: object) -> int:
     >>> checked(7)
     7
     """
-    try:
-        number = operator.index(seed)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**64:
-        raise BadValueError(f"bad value for `seed`: {seed!r}; expected {EXPECTED}", key="seed",
-                            value=str(seed), expected=EXPECTED)
-    return number
+    return whole("seed", seed)

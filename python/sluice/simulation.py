@@ -9,7 +9,7 @@ from sluice import progress as bars
 from sluice.errors import WorkloadError
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
-from sluice.seeds import checked
+from sluice.seeds import checked, whole
 
 
 def simulate(device: str, overrides: Mapping[str, object] | None = None, workload: str = "chase",
@@ -35,7 +35,7 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     """
     with _bar(progress, "accesses") as told:
         found = Result(_core.simulate(device, overrides, workload, hits, checked(seed), bound,
-                                      policy, warmup, prefetcher, told))
+                                      policy, whole("warmup", warmup), prefetcher, told))
     if warmup and not found["accesses"] and found["warmup_accesses"]:
         what = "more accesses in the workload than that"
         raise WorkloadError(f"bad value for `warmup`: {warmup}; expected {what}", key="warmup",
@@ -59,8 +59,12 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     >>> result.instructions >= 100_000 and 0 < result.ipc
     True
     """
+    warmup = None if warmup is None else whole("warmup", warmup)
+    if instructions is not None:
+        instructions = whole("instructions", instructions)
     with _bar(progress, "instructions") as told:
-        return Result(_core.simulate_system(system, workload, overrides, scale, warmup,
+        return Result(_core.simulate_system(system, workload, overrides,
+                                            whole("scale", scale, 2**32 - 1), warmup,
                                             instructions, timeline, checked(seed), check, told))
 
 
@@ -78,8 +82,8 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     True
     """
     with _bar(progress, "requests") as told:
-        return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, checked(seed),
-                                            told))
+        return Result(_core.simulate_fabric(fabric, overrides, whole("warmup", warmup),
+                                            whole("requests", requests), checked(seed), told))
 
 
 def _bar(wanted: bool | None, what: str) -> bars.Bar:

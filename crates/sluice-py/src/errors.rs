@@ -77,6 +77,16 @@ pub fn bad_value(py: Python<'_>, key: &str, value: &str, expected: &str) -> PyEr
     raise(py, &message, &details)
 }
 
+/// The exception for an argument that does not fit the others.
+pub fn unfit(py: Python<'_>, key: &str, why: &str) -> PyErr {
+    let details = Details {
+        class: "ImpossibleError",
+        key: Some(key.to_owned()),
+        ..Details::default()
+    };
+    raise(py, &format!("{key}: {why}"), &details)
+}
+
 /// The exception for a policy that broke its contract.
 pub fn policy(py: Python<'_>, message: &str) -> PyErr {
     of_class(py, "policy", message)

@@ -250,6 +250,9 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
+        if bound && let Some(why) = sluice_simulation::no_bound(&config, warmup) {
+            return Err(errors::unfit(py, "bound", why));
+        }
         let asked = Workload::new(py, workload, &config, seed)?;
         let plan = sluice_simulation::Plan {
             device,

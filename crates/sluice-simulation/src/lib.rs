@@ -27,6 +27,6 @@ pub use files::FilesPlan;
 pub use recorded::Recorded;
 pub use regions::Part;
 pub use replay::TracePlan;
-pub use simulation::{Plan, STOP_EVERY, visible};
+pub use simulation::{Plan, STOP_EVERY, no_bound, visible};
 pub use size::{SizeError, SizePlan, Subject, Timing, Uses};
 pub use system::{RanSystem, ReadySystem, SystemPlan, SystemRun};

@@ -3,7 +3,7 @@
 use crate::device::{block, flash, lines, served, write_log};
 use crate::units::PS_PER_S;
 use sluice_driver::{Access, Asked, Options, SimResult as Run, Visibility};
-use sluice_model::{Device, DeviceConfig, DeviceError, Stats};
+use sluice_model::{Device, DeviceConfig, DeviceError, Stats, StoreMiss};
 use sluice_replay::AskedStream;
 use sluice_results::{
     AccessLatency, Cache, CacheCounts, DeviceParts, Schema, SimKind, SimResult, settings, version,
@@ -26,7 +26,8 @@ pub struct Plan<'a> {
     pub visibility: Visibility,
     /// The seed of the device's random streams.
     pub seed: u64,
-    /// Whether the result has the fewest misses that any policy could have had. Keeps every access.
+    /// Whether the result has the fewest misses that any policy could have had, which [`no_bound`]
+    /// says of what there is none. Keeps every access.
     pub bound: bool,
     /// Whether the result has the distribution of the latencies.
     pub histogram: bool,
@@ -159,6 +160,33 @@ impl Plan<'_> {
             optimum_misses: optimum,
             ..Cache::new(hits, hits_are, run.misses, CacheCounts::from(stats))
         }
+    }
+}
+
+/// Why Belady's optimum is no bound on a device's misses, if it is none. It is of a cache that
+/// every access asks, in which every page that misses takes a place, and of all accesses.
+pub fn no_bound(config: &DeviceConfig, warmup: u64) -> Option<&'static str> {
+    let cache = &config.cache;
+    if config.memory.is_some() {
+        Some("the device is a memory expander (device.kind): it has no cache")
+    } else if config.write_log.is_some() {
+        Some("the write log (write_log.capacity) serves accesses that the optimum counts as misses")
+    } else if cache.evicts_at_fill {
+        Some(
+            "with cache.evict_at = fill a page on its way takes no room, and the optimum gives it \
+             some",
+        )
+    } else if matches!(cache.store_miss, StoreMiss::Around | StoreMiss::Whole) {
+        Some(
+            "with cache.store_miss = around or whole a store takes no room, and the optimum gives \
+             it some",
+        )
+    } else if cache.loads_around {
+        Some("with cache.load_miss = around a load takes no room, and the optimum gives it some")
+    } else if warmup > 0 {
+        Some("the optimum is that of all accesses, those before the counting (warmup) too")
+    } else {
+        None
     }
 }
 

@@ -268,6 +268,20 @@ const MISTAKES: &[(&str, &str)] = &[
          gives it some",
     ),
     (
+        "sim --bound --workload zipf --set cache.store_miss=whole",
+        "--bound: with cache.store_miss = around or whole a store takes no room, and the optimum \
+         gives it some",
+    ),
+    (
+        "sim --bound --workload zipf --set cache.load_miss=around",
+        "--bound: with cache.load_miss = around a load takes no room, and the optimum gives it \
+         some",
+    ),
+    (
+        "sim --bound --workload zipf --device dram-local",
+        "--bound: the device is a memory expander (device.kind): it has no cache",
+    ),
+    (
         "size --warmup 5 -- true",
         "bad value for --warmup: \"5\"; it is of a --trace; of a program --from MARK counts a part",
     ),

@@ -102,7 +102,7 @@ fn first_misses_and_what_warms_the_cache_are_counted_apart() {
         (&["--workload", walk, "--warmup", "1pass"], "give accesses"),
         (
             &["--workload", passes, "--warmup", "9", "--bound"],
-            "that of all accesses",
+            "that of all accesses, those before",
         ),
         (&[], "give --workload SPEC or --trace FILE"),
     ] {

@@ -10,7 +10,7 @@ use sluice_driver::Visibility;
 use sluice_model::{DeviceConfig, DeviceError};
 use sluice_replay::{AskedStream, Replay};
 use sluice_results::{SimResult, to_json, write_config};
-use sluice_simulation::{Plan, STOP_EVERY};
+use sluice_simulation::{Plan, STOP_EVERY, no_bound};
 use sluice_streams::{Spec, Stream};
 use std::cell::Cell;
 use std::path::Path;
@@ -19,8 +19,9 @@ use std::process::ExitCode;
 /// Simulates and prints.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.device)?;
-    can_bound(args, &config)?;
     let workload = Workload::read(args)?;
+    let warmup = workload.warmup(args)?;
+    can_bound(args, &config, warmup)?;
     let (name, footprint, room) = (
         workload.name(),
         workload.footprint_bytes(),
@@ -47,7 +48,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         seed: args.device.seed,
         bound: args.bound,
         histogram: args.histogram,
-        warmup: workload.warmup(args)?,
+        warmup,
     };
     signals::await_interrupt();
     let progress = Progress::new(workload.accesses(), "accesses");
@@ -87,18 +88,12 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     kept.map(|()| ExitCode::SUCCESS)
 }
 
-/// The optimum is of a cache that every access asks, and whose pages leave when others come.
-fn can_bound(args: &SimArgs, config: &DeviceConfig) -> Result<(), Error> {
-    let why = if !args.bound {
-        return Ok(());
-    } else if config.write_log.is_some() {
-        "the write log (write_log.capacity) serves accesses that the optimum counts as misses"
-    } else if config.cache.evicts_at_fill {
-        "with cache.evict_at = fill a page on its way takes no room, and the optimum gives it some"
-    } else {
-        return Ok(());
-    };
-    Err(Error::unfit("--bound", why))
+/// Refuses a bound where there is none.
+fn can_bound(args: &SimArgs, config: &DeviceConfig, warmup: u64) -> Result<(), Error> {
+    match no_bound(config, warmup) {
+        Some(why) if args.bound => Err(Error::unfit("--bound", why)),
+        _ => Ok(()),
+    }
 }
 
 /// What each requester asks for.
@@ -184,24 +179,17 @@ impl<'a> Workload<'a> {
 
     /// Accesses before counting begins.
     fn warmup(&self, args: &SimArgs) -> Result<u64, Error> {
-        let accesses = match args.host.warmup {
-            None => return Ok(0),
-            Some(Warmup::Count(count)) => count,
+        match args.host.warmup {
+            None => Ok(0),
+            Some(Warmup::Count(count)) => Ok(count),
             Some(Warmup::Passes(passes)) => {
                 let per_pass = match self {
                     Workload::Pattern(_, spec) => spec.accesses_per_pass(),
                     Workload::Trace(..) => None,
                 };
                 let none = || Error::unfit("--warmup", "it has no passes; give accesses");
-                passes.saturating_mul(per_pass.ok_or_else(none)?)
+                Ok(passes.saturating_mul(per_pass.ok_or_else(none)?))
             }
-        };
-        match args.bound && accesses > 0 {
-            true => Err(Error::unfit(
-                "--warmup",
-                "the optimum of --bound is that of all accesses",
-            )),
-            false => Ok(accesses),
         }
     }
 
