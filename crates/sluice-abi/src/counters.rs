@@ -37,7 +37,8 @@ macro_rules! cache_counters {
         /// Pages that a prefetcher from outside picked against its contract: the device does not
         /// have them, or they were too many. They were not brought in.
         PrefetchRefused: prefetch_refused as prefetch_refused;
-        /// Pages that the prefetcher brought in.
+        /// Pages that the prefetcher brought in, or an access ahead of others in order
+        /// (`MADV_SEQUENTIAL`). Pages of commands and of `MADV_WILLNEED` are no prefetched ones.
         PrefetchIssued: prefetch_issued as prefetch_issued;
         /// Of the prefetched pages, those that a host mapped when they arrived, so that their
         /// accesses are not seen.

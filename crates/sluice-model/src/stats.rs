@@ -161,6 +161,8 @@ sluice_abi::device_counters! { [counters] {
         pins_dropped,
         /// Pages brought in by a pin command.
         pin_fills,
+        /// Pages brought in by a prefetch command or `MADV_WILLNEED`.
+        command_fills,
         /// Commands and block requests that were refused.
         refused,
         /// Pages read by the block door.

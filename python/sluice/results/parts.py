@@ -81,7 +81,8 @@ class Cache:
     prefetch_dropped: int
     """Prefetches given up because no MSHR entry was free or no page could leave."""
     prefetch_issued: int
-    """Pages that the prefetcher brought in."""
+    """Pages that the prefetcher brought in, or an access ahead of others in order
+    (`MADV_SEQUENTIAL`). Pages of commands and of `MADV_WILLNEED` are no prefetched ones."""
     prefetch_late: int
     """Of the prefetched pages that were used, those still on their way at the access."""
     prefetch_mapped: int

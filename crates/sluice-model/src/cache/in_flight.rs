@@ -29,8 +29,8 @@ pub(crate) struct Arrival {
     /// Where it is until then.
     pub from: Slot,
     pub lpn: Lpn,
-    /// Whether it was prefetched.
-    pub is_prefetch: bool,
+    /// Why it comes.
+    pub fill: Fill,
 }
 
 /// The slots behind those of all sets, and when the page in each of them arrives.
@@ -101,7 +101,7 @@ impl Cache {
             number: all.asked,
             from,
             lpn,
-            is_prefetch: fill == Fill::Prefetch,
+            fill,
         }));
     }
 

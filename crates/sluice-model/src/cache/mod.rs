@@ -67,8 +67,8 @@ pub(crate) struct Evicted {
     pub slot: Slot,
     pub lpn: Lpn,
     pub dirty: bool,
-    /// Brought in by a prefetch and never accessed.
-    pub unused: bool,
+    /// Who had it brought in, if it was never accessed.
+    pub ahead: Option<Ahead>,
     pub pinned: bool,
     /// It left because the host had said that it would not need it.
     pub cold: bool,
@@ -91,8 +91,8 @@ pub(crate) struct Found {
     pub surplus: u32,
     /// When the page is, or was, in the cache.
     pub ready_at: Ps,
-    /// Whether this is the first access since a prefetch brought the page in.
-    pub first_use: bool,
+    /// Who had the page brought in, if this is the first access since.
+    pub first_use: Option<Ahead>,
     /// Whether the policy had let the page go, and has it back.
     pub reactivated: bool,
 }
@@ -255,7 +255,7 @@ impl Cache {
             ready_at: self.slots.ready_at(slot),
             is_dirty: self.slots.is_dirty(slot),
             is_pinned: self.slots.is_pinned(slot),
-            is_unused: self.slots.is_unused(slot),
+            is_unused: self.slots.ahead(slot).is_some(),
         })
     }
 
@@ -377,7 +377,7 @@ impl Cache {
             slot,
             lpn: self.slots.lpn(slot),
             dirty: self.slots.is_dirty(slot),
-            unused: self.slots.is_unused(slot),
+            ahead: self.slots.ahead(slot),
             pinned: self.slots.is_pinned(slot),
             cold: self.slots.is_cold(slot),
         };
@@ -471,9 +471,29 @@ pub(crate) struct Peek {
 }
 
 /// Why a page comes into the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fill {
     Read,
     Write,
-    Prefetch,
+    Ahead(Ahead),
+}
+
+/// Who has a page brought in that no access asks for. A slot keeps it by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Ahead {
+    /// The prefetcher, which picked it.
+    Pick = 1,
+    /// An access to a range that is accessed in order.
+    Line = 2,
+    /// The host, by a command or a hint.
+    Command = 3,
+}
+
+impl Ahead {
+    /// Whether the page counts as a prefetched one; a commanded one has counters of its own.
+    #[inline]
+    pub fn is_counted(self) -> bool {
+        self != Ahead::Command
+    }
 }

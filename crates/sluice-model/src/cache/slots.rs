@@ -1,10 +1,9 @@
 //! What the cache knows of each slot, packed into one 16-byte record.
 
-use super::{Fill, Slot};
+use super::{Ahead, Fill, Slot};
 use sluice_units::{Lpn, Ps, Table};
 
 const DIRTY: u64 = 1 << 32;
-const UNUSED: u64 = 1 << 33;
 const PINNED: u64 = 1 << 34;
 /// The page is to leave before those of the policy.
 const COLD: u64 = 1 << 35;
@@ -19,6 +18,9 @@ const TRUST_AT: u32 = 39;
 const TRUST_MASK: u64 = 7 << TRUST_AT;
 /// The page is on its way and has no slot of its set yet.
 const IN_FLIGHT: u64 = 1 << 42;
+/// Who had the page brought in ahead of any access, until there is one; 0 if nobody.
+const AHEAD_AT: u32 = 43;
+const AHEAD: u64 = 3 << AHEAD_AT;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -42,9 +44,9 @@ impl Slots {
         self.0[slot][0] & DIRTY != 0
     }
 
-    /// Whether a prefetch brought the page in and nothing accessed it since.
-    pub fn is_unused(&self, slot: Slot) -> bool {
-        self.0[slot][0] & UNUSED != 0
+    /// Who had the page brought in, if nothing accessed it since.
+    pub fn ahead(&self, slot: Slot) -> Option<Ahead> {
+        ahead_of(self.0[slot][0])
     }
 
     pub fn is_pinned(&self, slot: Slot) -> bool {
@@ -121,15 +123,15 @@ impl Slots {
         is_trusted
     }
 
-    /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
-    /// is pinned, cold, inactive or in flight.
-    pub fn touch(&mut self, slot: Slot, write: bool) -> (bool, bool) {
+    /// Notes an access. Says who had the page brought in, if it is the first since, and whether the
+    /// page is pinned, cold, inactive or in flight.
+    pub fn touch(&mut self, slot: Slot, write: bool) -> (Option<Ahead>, bool) {
         let word = &mut self.0[slot][0];
         let found = (
-            *word & UNUSED != 0,
+            ahead_of(*word),
             *word & (PINNED | COLD | INACTIVE | IN_FLIGHT) != 0,
         );
-        let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
+        let changed = (*word & !AHEAD) | if write { DIRTY } else { 0 };
         if changed != *word {
             *word = changed;
         }
@@ -138,14 +140,14 @@ impl Slots {
 
     /// A prefetched page counts as any other.
     pub fn set_used(&mut self, slot: Slot) {
-        self.0[slot][0] &= !UNUSED;
+        self.0[slot][0] &= !AHEAD;
     }
 
     pub fn fill(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
         let flags = match fill {
             Fill::Read => 0,
             Fill::Write => DIRTY,
-            Fill::Prefetch => UNUSED,
+            Fill::Ahead(by) => (by as u64) << AHEAD_AT,
         };
         self.0[slot] = [u64::from(lpn) | flags, ready_at.0];
     }
@@ -158,5 +160,16 @@ impl Slots {
     /// The free slot behind a free one + 1, or 0.
     pub fn next_free(&self, slot: Slot) -> u32 {
         self.lpn(slot).0
+    }
+}
+
+/// Who had the page of a word brought in, if nothing accessed it since.
+#[inline]
+fn ahead_of(word: u64) -> Option<Ahead> {
+    match word >> AHEAD_AT & 3 {
+        0 => None,
+        1 => Some(Ahead::Pick),
+        2 => Some(Ahead::Line),
+        _ => Some(Ahead::Command),
     }
 }

@@ -4,6 +4,7 @@
 //! A host does not see accesses to pages that it has mapped. So of `prefetch.sample` pages one is
 //! left unmapped: its first access is seen, and stands for those that came before it.
 
+use crate::cache::Ahead;
 use crate::config::{MapRule, PrefetchSettings};
 use sluice_units::{Lpn, Ps};
 use std::cmp::Reverse;
@@ -13,7 +14,7 @@ use std::collections::BinaryHeap;
 const GROUPS: usize = 256;
 /// Pages on their way at most; more are left for their accesses.
 const ON_THEIR_WAY_MAX: usize = 4096;
-/// Ends a list of pages.
+/// No page.
 const NONE: u32 = u32::MAX;
 
 /// A page that has arrived.
@@ -23,6 +24,7 @@ pub(super) struct Arrived {
     pub lpn: Lpn,
     /// Its place in its group.
     place: usize,
+    by: Ahead,
 }
 
 /// Pages that prefetches sent for, in groups of `sample` in the order of their requests. The last
@@ -34,7 +36,7 @@ pub(super) struct Arrivals {
     pages: BinaryHeap<Reverse<Arrived>>,
     pages_max: usize,
     /// Per group the other pages, if the host has mapped them.
-    mapped: Box<[u32]>,
+    mapped: Box<[Option<(Lpn, Ahead)>]>,
     /// Per group the sampled page, until it was accessed.
     sampled: Box<[u32]>,
 }
@@ -53,25 +55,26 @@ impl Arrivals {
             count: 0,
             pages: BinaryHeap::with_capacity(pages_max),
             pages_max,
-            mapped: vec![NONE; GROUPS * sample].into(),
+            mapped: vec![None; GROUPS * sample].into(),
             sampled: vec![NONE; GROUPS].into(),
         })
     }
 
-    /// A prefetch sent for the page, which arrives at `at`.
-    pub fn send(&mut self, at: Ps, lpn: Lpn) {
+    /// A prefetch sent for the page, which arrives at `at`; `by` is whose it is.
+    pub fn send(&mut self, at: Ps, lpn: Lpn, by: Ahead) {
         let places = (GROUPS * self.sample) as u64;
         let place = (self.count % places) as usize;
         self.count += 1;
         let (group, within) = (place / self.sample, place % self.sample);
         if within == 0 {
-            self.mapped[place..place + self.sample].fill(NONE);
+            self.mapped[place..place + self.sample].fill(None);
             self.sampled[group] = NONE;
         }
         if within + 1 == self.sample {
             self.sampled[group] = lpn.0;
         } else if self.pages.len() < self.pages_max {
-            self.pages.push(Reverse(Arrived { at, lpn, place }));
+            let page = Arrived { at, lpn, place, by };
+            self.pages.push(Reverse(page));
         }
     }
 
@@ -88,11 +91,11 @@ impl Arrivals {
 
     /// The host has mapped the page.
     pub fn map(&mut self, page: Arrived) {
-        self.mapped[page.place] = page.lpn.0;
+        self.mapped[page.place] = Some((page.lpn, page.by));
     }
 
-    /// The page was accessed, or left. If it is a sampled one, these are the places of those that
-    /// it stands for, once.
+    /// The page was accessed or left, or its accesses are not seen. If it is a sampled one, these
+    /// are the places of those that it stands for, once.
     pub fn settle(&mut self, lpn: Lpn) -> core::ops::Range<usize> {
         match self.sampled.iter().position(|&sampled| sampled == lpn.0) {
             Some(group) => {
@@ -103,8 +106,8 @@ impl Arrivals {
         }
     }
 
-    /// The page at a place, if the host has mapped it.
-    pub fn mapped(&self, place: usize) -> Option<Lpn> {
-        Some(self.mapped[place]).filter(|&lpn| lpn != NONE).map(Lpn)
+    /// The page at a place, and whose prefetch it is, if the host has mapped it.
+    pub fn mapped(&self, place: usize) -> Option<(Lpn, Ahead)> {
+        self.mapped[place]
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn balance<O: Observer>(storage: &Storage<O>) -> Result<(), Imbalance
     let written = written + s.migration.programs + s.clean_write_backs;
     let gone = s.evictions + s.command_evictions + s.drops;
     let brought = s.misses - s.write_arounds - s.read_arounds + s.prefetch_issued + s.pin_fills;
-    let brought = brought + s.migration.fills;
+    let brought = brought + s.command_fills + s.migration.fills;
     let left = s.prefetch_used + s.prefetch_unused;
     // A program that failed was asked for again; only those of collection count as moves.
     let asked = s.host_programs + s.translation_programs + s.gc_moves;

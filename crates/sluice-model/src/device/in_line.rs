@@ -5,6 +5,7 @@ use super::advice::Pattern;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
 use super::prefetching::Cause;
+use crate::cache::Ahead;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
 
@@ -20,6 +21,11 @@ impl<O: Observer> Pipeline<O> {
         self.cool_passed(lpn);
         let last = u64::from(lpn) + u64::from(self.advice.ahead);
         let end = last.min(self.advice.pages - 1) as u32;
+        let cause = Cause {
+            by: Ahead::Line,
+            lpn,
+            keep: lpn,
+        };
         for next in (lpn.0 + 1..=end).map(Lpn) {
             if self.advice.of(next) != Pattern::Sequential {
                 return;
@@ -27,7 +33,7 @@ impl<O: Observer> Pipeline<O> {
             if self.storage.cache.contains(next) {
                 continue;
             }
-            if !self.prefetch_one(at, next, Some(Cause { lpn, keep: lpn }), effects) {
+            if !self.prefetch_one(at, next, Some(cause), effects) {
                 return;
             }
             self.storage.stats.sequential_prefetches += 1;

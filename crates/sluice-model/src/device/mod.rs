@@ -355,7 +355,9 @@ impl Device {
     /// prefetch of it counts neither as used nor as unused.
     pub fn expose(&mut self, lpn: Lpn) {
         if self.pipeline.front.is_known(lpn) {
-            self.pipeline.storage.cache.forget_prefetch(lpn);
+            let storage = &mut self.pipeline.storage;
+            storage.cache.forget_prefetch(lpn);
+            storage.settle_sample(lpn);
         }
     }
 

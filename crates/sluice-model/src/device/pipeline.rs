@@ -21,8 +21,6 @@ pub(super) struct Pipeline<O> {
     pub storage: Storage<O>,
     pub expander: Option<Expander>,
     pub prefetch: Prefetcher,
-    /// Prefetched pages that the host maps when they arrive.
-    pub arrivals: Option<Arrivals>,
     /// What the host has said of its accesses.
     pub advice: Advice,
     store_miss: StoreMiss,
@@ -54,7 +52,6 @@ impl<O: Observer> Pipeline<O> {
             storage: Storage::new(config, seed, policy),
             expander: Expander::new(config),
             prefetch: prefetcher(config),
-            arrivals: Arrivals::new(&config.prefetch),
             advice: Advice::new(config),
             store_miss: config.cache.store_miss,
             awaits_programs: config.cache.awaits_programs,
@@ -92,7 +89,7 @@ impl<O: Observer> Pipeline<O> {
     /// is to.
     pub fn change_prefetcher(&mut self, config: &DeviceConfig, stays: bool) {
         self.prefetch.change_to(prefetcher(config), stays);
-        self.arrivals = Arrivals::new(&config.prefetch);
+        self.storage.arrivals = Arrivals::new(&config.prefetch);
         self.advice.retune(config);
     }
 
@@ -142,7 +139,7 @@ impl<O: Observer> Pipeline<O> {
         if found.ready_at > at {
             return self.merge(at, lpn, req, found, effects);
         }
-        if found.first_use | found.reactivated || found.surplus > 0 || self.watches_hits {
+        if found.first_use.is_some() | found.reactivated || found.surplus > 0 || self.watches_hits {
             return self.watched_hit(at, lpn, req, found, effects);
         }
         self.storage.stats.hits += 1;
@@ -234,12 +231,12 @@ impl<O: Observer> Pipeline<O> {
         self.store_through(at_flash, found.slot, lpn, req);
         self.evict_surplus(at, lpn, found.surplus, effects);
         self.storage.stats.reactivated += u64::from(found.reactivated);
-        if found.first_use {
+        if let Some(by) = found.first_use {
             let outcome = Outcome::of_use(found.ready_at > at);
-            self.prefetch_after(self.seen(at, lpn, req.op, outcome), effects);
+            self.prefetch_after(self.seen(at, lpn, req.op, outcome), Some(by), effects);
         }
         Completion {
-            was_prefetched: found.first_use,
+            was_prefetched: found.first_use.is_some(),
             ..completion
         }
     }
@@ -360,11 +357,11 @@ impl<O: Observer> Pipeline<O> {
         self.storage.back.observer().stored(lpn);
         self.evict_surplus(at, lpn, found.surplus, effects);
         self.storage.stats.reactivated += u64::from(found.reactivated);
-        if found.first_use {
+        if let Some(by) = found.first_use {
             let outcome = Outcome::of_use(is_arriving);
-            self.prefetch_after(self.seen(at, lpn, req.op, outcome), effects);
+            self.prefetch_after(self.seen(at, lpn, req.op, outcome), Some(by), effects);
         }
-        found.first_use
+        found.first_use.is_some()
     }
 
     /// Serves an access to a page that is not in the cache.
@@ -394,7 +391,7 @@ impl<O: Observer> Pipeline<O> {
             Op::Read | Op::Write => self.bring_in(at, lpn, req, effects),
         };
         let completion = self.complete(parts, req.op, ServedBy::Flash, expects_long);
-        self.prefetch_after(self.seen(at, lpn, req.op, Outcome::Miss), effects);
+        self.prefetch_after(self.seen(at, lpn, req.op, Outcome::Miss), None, effects);
         completion
     }
 

@@ -3,14 +3,16 @@
 use super::advice::Pattern;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
-use crate::cache::{Fill, Peek};
+use crate::cache::{Ahead, Fill, Peek};
 use crate::prefetch::{Outcome, Picks, Seen};
 use crate::request::{Effects, Trigger};
 use sluice_units::{Lpn, Ps};
 
-/// Why the prefetcher picked a page.
+/// The access that a page is brought in behind.
 #[derive(Clone, Copy)]
 pub(super) struct Cause {
+    /// Who has it brought in.
+    pub by: Ahead,
     /// The page whose access it saw, or was told of.
     pub lpn: Lpn,
     /// The page whose access is being served, which stays.
@@ -18,36 +20,39 @@ pub(super) struct Cause {
 }
 
 impl<O: Observer> Pipeline<O> {
-    /// Shows the prefetcher an access, and brings in what it picks as far as there is room. A
-    /// sampled page's first use is preceded by those of the pages that it stands for, of which
-    /// nobody knows whether they were stores.
-    pub fn prefetch_after<E: Effects>(&mut self, seen: Seen, effects: &mut E) {
-        let Seen { lpn, outcome, .. } = seen;
-        if outcome != Outcome::Miss {
-            let stands_for = self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn));
-            for place in stands_for {
-                if let Some(used) = self.arrivals.as_ref().and_then(|all| all.mapped(place)) {
+    /// Shows the prefetcher an access, and brings in what it picks as far as there is room. `by` is
+    /// who had the page brought in, if it is the first since. A sampled page's first use comes
+    /// after those of the pages that it stands for, of which nobody knows whether they were stores.
+    pub fn prefetch_after<E: Effects>(&mut self, seen: Seen, by: Option<Ahead>, effects: &mut E) {
+        let lpn = seen.lpn;
+        if by.is_some() {
+            for place in self.storage.settle_sample(lpn) {
+                let arrivals = self.storage.arrivals.as_ref();
+                if let Some((used, by)) = arrivals.and_then(|all| all.mapped(place)) {
                     let before = Seen {
                         lpn: used,
                         outcome: Outcome::FirstUse,
                         is_store: false,
                         ..seen
                     };
-                    self.follow(before, lpn, effects);
+                    self.follow(before, Some(by), lpn, effects);
                 }
             }
         }
-        self.follow(seen, lpn, effects);
+        self.follow(seen, by, lpn, effects);
     }
 
     /// Shows the prefetcher a page's access, and brings in what it picks without pushing out the
     /// page `keep`, whose access is being served.
-    fn follow<E: Effects>(&mut self, seen: Seen, keep: Lpn, effects: &mut E) {
+    fn follow<E: Effects>(&mut self, seen: Seen, by: Option<Ahead>, keep: Lpn, effects: &mut E) {
         let Seen {
             at, lpn, outcome, ..
         } = seen;
-        self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
-        self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
+        if by.is_some_and(Ahead::is_counted) {
+            self.storage.stats.prefetch_used += 1;
+            self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
+        }
+        self.prefetch.fares(lpn, outcome, by);
         match self.advice.of(lpn) {
             Pattern::Normal if self.prefetch.is_on() => {}
             Pattern::Normal => return,
@@ -64,8 +69,8 @@ impl<O: Observer> Pipeline<O> {
         self.storage.stats.prefetch_refused = self.prefetch.refused();
         for pick in picks.on_device(self.front.pages()) {
             if !self.storage.cache.contains(pick) {
-                let by = Cause { lpn, keep };
-                self.prefetch_one(at, pick, Some(by), effects);
+                let by = Ahead::Pick;
+                self.prefetch_one(at, pick, Some(Cause { by, lpn, keep }), effects);
             }
         }
     }
@@ -74,7 +79,7 @@ impl<O: Observer> Pipeline<O> {
     /// does.
     pub fn map_arrived<E: Effects>(&mut self, by: Ps, effects: &mut E) -> Option<Ps> {
         self.land(by, effects);
-        let arrivals = self.arrivals.as_mut()?;
+        let arrivals = self.storage.arrivals.as_mut()?;
         while let Some(page) = arrivals.due(by) {
             let found = self.storage.cache.peek(page.lpn);
             let is_it = |found: Peek| found.is_unused && found.ready_at == page.at;
@@ -88,7 +93,7 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// Brings a page in, without waiting for anything and without pushing out the page whose access
-    /// is being served. Says whether there was room.
+    /// is being served; without a cause a command asks for it. Says whether there was room.
     pub fn prefetch_one<E: Effects>(
         &mut self,
         at: Ps,
@@ -100,26 +105,31 @@ impl<O: Observer> Pipeline<O> {
         if cause.is_some() {
             self.storage.cache.begin(at, Trigger::Prefetch, false);
         }
-        if self.front.fill_starts(at) > at {
-            self.storage.stats.prefetch_dropped += 1;
-            return false;
-        }
-        let room = self.room_at_once(at, lpn, cause.map(|by| by.keep), effects);
+        let by = cause.map_or(Ahead::Command, |cause| cause.by);
+        let room = match self.front.fill_starts(at) > at {
+            true => None,
+            false => self.room_at_once(at, lpn, by, cause.map(|cause| cause.keep), effects),
+        };
+        let stats = &mut self.storage.stats;
         let Some((slot, start)) = room else {
-            self.storage.stats.prefetch_dropped += 1;
+            stats.prefetch_dropped += u64::from(by.is_counted());
             return false;
         };
+        stats.prefetch_issued += u64::from(by.is_counted());
+        stats.command_fills += u64::from(by == Ahead::Command);
         effects.cached(lpn);
         // Nobody waits for it: where its time goes is not counted.
-        let (ready_at, _) = self.fill(slot, start, lpn, Fill::Prefetch);
-        self.storage.stats.prefetch_issued += 1;
-        if let Some(by) = cause {
-            self.prefetch.arrives(ready_at, lpn, by.lpn);
-            if E::MAPS
-                && let Some(arrivals) = &mut self.arrivals
-            {
-                arrivals.send(ready_at, lpn);
-            }
+        let (ready_at, _) = self.fill(slot, start, lpn, Fill::Ahead(by));
+        let Some(cause) = cause else {
+            return true;
+        };
+        if by == Ahead::Pick {
+            self.prefetch.arrives(ready_at, lpn, cause.lpn);
+        }
+        if E::MAPS
+            && let Some(arrivals) = &mut self.storage.arrivals
+        {
+            arrivals.send(ready_at, lpn, by);
         }
         true
     }

@@ -4,7 +4,7 @@
 use super::data_cache::Room;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
-use crate::cache::Arrival;
+use crate::cache::{Ahead, Arrival, Fill};
 use crate::request::{Effects, Trigger};
 use sluice_units::{Lpn, Ps, Slot};
 
@@ -37,12 +37,13 @@ impl<O: Observer> Pipeline<O> {
         self.wait_for_place(start, lpn, false, effects)
     }
 
-    /// A slot for a page that is brought in at `at`, without waiting and without pushing the page
-    /// `keep` out, and when its fill can begin.
+    /// A slot for a page that `by` has brought in at `at`, without waiting and without pushing the
+    /// page `keep` out, and when its fill can begin.
     pub fn room_at_once<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
+        by: Ahead,
         keep: Option<Lpn>,
         effects: &mut E,
     ) -> Option<(Slot, Ps)> {
@@ -50,7 +51,7 @@ impl<O: Observer> Pipeline<O> {
             return Some((self.slot_in_flight(effects), at));
         }
         self.storage.cache.count_miss(lpn);
-        self.place_for(at, lpn, keep, keep.is_some(), effects)
+        self.place_for(at, lpn, keep, by == Ahead::Pick, effects)
     }
 
     /// A place in the cache for a page, from `at` on or as soon as there is one.
@@ -87,11 +88,6 @@ impl<O: Observer> Pipeline<O> {
         };
         let stats = &mut self.storage.stats;
         self.prefetch.evicted(&victim, for_prefetch, stats);
-        if victim.unused
-            && let Some(arrivals) = &mut self.arrivals
-        {
-            arrivals.settle(victim.lpn);
-        }
         let free_at = self.storage.place_free_at(at);
         Some((victim.slot, self.front.replaces(free_at)))
     }
@@ -119,17 +115,19 @@ impl<O: Observer> Pipeline<O> {
     }
 
     fn give_place<E: Effects>(&mut self, page: &Arrival, effects: &mut E) {
-        let trigger = match page.is_prefetch {
-            true => Trigger::Prefetch,
-            false => Trigger::Demand,
+        let trigger = match page.fill {
+            Fill::Ahead(Ahead::Command) => Trigger::Command,
+            Fill::Ahead(_) => Trigger::Prefetch,
+            Fill::Read | Fill::Write => Trigger::Demand,
         };
+        let is_pick = page.fill == Fill::Ahead(Ahead::Pick);
         let cache = &mut self.storage.cache;
         let is_store = cache.peek(page.lpn).is_some_and(|found| found.is_dirty);
         cache.begin(page.at, trigger, is_store);
         // Nobody's access brings it now.
         cache.by(None);
         cache.count_miss(page.lpn);
-        let (slot, _) = self.wait_for_place(page.at, page.lpn, page.is_prefetch, effects);
+        let (slot, _) = self.wait_for_place(page.at, page.lpn, is_pick, effects);
         self.storage.land(page, slot);
         self.storage.cache.by(self.callers.current());
     }

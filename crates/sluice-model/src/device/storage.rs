@@ -1,11 +1,12 @@
 //! Where a page can be: in the DRAM cache, in the write log and in flash; and its ways from one to
 //! another.
 
+use super::arrivals::Arrivals;
 use super::back::Back;
 use super::data_cache::{DataCache, Room};
 use super::dram::DeviceDram;
 use super::observer::Observer;
-use crate::cache::{Arrival, Evicted, External, Fill};
+use crate::cache::{Ahead, Arrival, Evicted, External, Fill};
 use crate::config::{DeviceConfig, HintRule};
 use crate::ftl::Placement;
 use crate::nand::{Origin, ProgramEnd, Served};
@@ -13,11 +14,14 @@ use crate::request::{Effects, Op, Trigger};
 use crate::stats::Stats;
 use crate::write_log::{Destage, LogEntry, Programmed, WriteLog};
 use sluice_units::{LINE_BYTES, Lpn, PageLine, Ppn, Ps, Slot};
+use std::ops::Range;
 
 /// Cache, write log and flash, with the device's clock and its counters.
 pub(super) struct Storage<O> {
     now: Ps,
     pub cache: DataCache,
+    /// Prefetched pages that the host maps when they arrive.
+    pub arrivals: Option<Arrivals>,
     pub dram: DeviceDram,
     pub back: Back<O>,
     log: Option<WriteLog>,
@@ -138,6 +142,7 @@ impl<O: Observer> Storage<O> {
         Storage {
             now: Ps::ZERO,
             cache: DataCache::new(config, seed, policy),
+            arrivals: Arrivals::new(&config.prefetch),
             dram: DeviceDram::new(config),
             back,
             log: log.map(|log| WriteLog::new(log, lines_per_page)),
@@ -318,7 +323,7 @@ impl<O: Observer> Storage<O> {
     /// the host has all programmed. Says whether it was written.
     pub fn leave<E: Effects>(&mut self, at: Ps, left: &Evicted, effects: &mut E) -> bool {
         let written = effects.unmap(left.lpn);
-        self.stats.prefetch_unused += u64::from(left.unused);
+        self.left_unused(left);
         let is_dirty = left.dirty || written;
         let is_programmed = is_dirty || effects.programs_clean();
         self.left_at = Ps::ZERO;
@@ -462,8 +467,23 @@ impl<O: Observer> Storage<O> {
         self.back.observer().left(lpn);
         self.stats.drops += 1;
         self.stats.pins_dropped += u64::from(dropped.pinned);
-        self.stats.prefetch_unused += u64::from(dropped.unused);
+        self.left_unused(&dropped);
         true
+    }
+
+    /// Counts a page that has left if it was prefetched for nothing: then it says nothing of those
+    /// that it would have stood for.
+    fn left_unused(&mut self, left: &Evicted) {
+        if left.ahead.is_some_and(Ahead::is_counted) {
+            self.stats.prefetch_unused += 1;
+            self.settle_sample(left.lpn);
+        }
+    }
+
+    /// The page was accessed or has left, or its accesses are not seen. If it is a sampled one,
+    /// these are the places of those that it stands for, once.
+    pub fn settle_sample(&mut self, lpn: Lpn) -> Range<usize> {
+        self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn))
     }
 
     /// The state in words, for the message of a failed test: counters, then the cache's sets.

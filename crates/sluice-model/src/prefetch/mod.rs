@@ -140,8 +140,8 @@ impl Default for Picks {
 ///
 /// The device guarantees that `access` is called once for each access that missed, or that was
 /// the first to a prefetched page, after the accessed page itself was dealt with. Other hits are
-/// not shown, because a live device cannot see them. `arrives` is called for every page that is
-/// sent for, at once, with the time at which it will be there: for a missed page before its
+/// not shown, because a live device cannot see them. `arrives` is called for every page that missed
+/// or was picked, at once, with the time at which it will be there: for a missed page before its
 /// `access`, for a pick after it.
 ///
 /// An implementor must allocate only in `build`, decide by its own state alone, and add no more

@@ -2,8 +2,8 @@
 
 use super::none::Off;
 use super::throttle::{Throttle, ThrottleParams};
-use super::{AnyPrefetch, Arrival, External, Picks, Prefetch, PrefetchEntry, Reach, Seen};
-use crate::cache::Evicted;
+use super::{AnyPrefetch, Arrival, External, Outcome, Picks, Prefetch, PrefetchEntry, Reach, Seen};
+use crate::cache::{Ahead, Evicted};
 use crate::stats::Stats;
 use sluice_params::RawConfig;
 use sluice_units::{Lpn, Ps};
@@ -75,18 +75,27 @@ impl Prefetcher {
         self.is_on
     }
 
+    /// Notes a miss, or the first access to a page since `by` had it brought in, for the throttle:
+    /// it goes by the uses of the same pages that it counts as issued.
+    #[inline]
+    pub fn fares(&mut self, lpn: Lpn, outcome: Outcome, by: Option<Ahead>) {
+        if let Some(throttle) = &mut self.throttle
+            && by.is_none_or(|by| by == Ahead::Pick)
+        {
+            throttle.seen(lpn, outcome);
+        }
+    }
+
     /// Adds the pages to bring in after an access.
     #[inline]
     pub fn access(&mut self, seen: Seen, picks: &mut Picks) {
-        let mut reach = self.reach;
-        if let Some(throttle) = &mut self.throttle {
-            throttle.seen(seen.lpn, seen.outcome);
-            reach = throttle.reach();
-        }
+        let throttled = self.throttle.as_ref().map(Throttle::reach);
+        let reach = throttled.unwrap_or(self.reach);
         self.policy.access(seen, reach, picks);
     }
 
-    /// A page was sent for, because of an access to the page `cause`.
+    /// A page was sent for that missed, or that the prefetcher picked because of an access to the
+    /// page `cause`.
     #[inline]
     pub fn arrives(&mut self, at: Ps, lpn: Lpn, cause: Lpn) {
         let arrival = Arrival { at, lpn, cause };
@@ -102,7 +111,7 @@ impl Prefetcher {
     #[inline]
     pub fn evicted(&mut self, victim: &Evicted, for_prefetch: bool, stats: &mut Stats) {
         if let Some(throttle) = &mut self.throttle {
-            let demanded = !victim.unused;
+            let demanded = victim.ahead.is_none();
             throttle.evicted(victim.lpn, demanded, for_prefetch, stats);
         }
     }
