@@ -52,7 +52,8 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
         out = Path(folder) / "out"
         start = [str(program.find(None)), "run", "--device", device, *sets, "--seed", str(seed),
                  "--trap", trap, "--out", str(out), "--", *words]
-        done = subprocess.run(start, capture_output=capture, text=True, check=False)
+        done = subprocess.run(start, capture_output=capture, text=True, errors="replace",
+                              check=False)
         stats = out / "stats.json"
         if not stats.is_file():
             raise InputError(_last(done.stderr) if capture else
@@ -178,8 +179,22 @@ class Control:
         done = subprocess.run([str(program.find(None)), "ctl", str(self.pid), command, "--json",
                                *words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ControlError(_last(done.stderr) or _last(done.stdout))
+            raise ControlError(_refusal(done.stdout) or _last(done.stderr))
         return Result(json.loads(done.stdout))
+
+
+def _refusal(output: str) -> str:
+    """What the device says of the first range that it refused; empty if it says nothing."""
+    try:
+        ranges = json.loads(output)["ranges"]
+    except (ValueError, KeyError):
+        return ""
+    for one in ranges:
+        if one["reason"]:
+            return f"{one['refused']} of {one['pages']} pages refused: {one['reason']}"
+        if one["status"].startswith("bad_"):
+            return f"refused: {one['status'].replace('_', ' ')}"
+    return ""
 
 
 def _last(text: str) -> str:

@@ -36,6 +36,12 @@ def test_a_run_returns_its_result() -> None:
     assert result.config["cache.capacity"] == "4MiB" and result.kind == "run"
 
 
+def test_what_a_program_prints_need_not_be_text() -> None:
+    printed = "import sys; sys.stdout.buffer.write(b'a\\xff'); sys.stderr.buffer.write(b'\\xfe')"
+    result = sluice.run([sys.executable, "-c", printed], overrides=DEVICE, capture=True)
+    assert (result.output, result.errors.startswith("\ufffd")) == ("a\ufffd", True)
+
+
 def test_failures_are_of_their_kinds() -> None:
     with pytest.raises(sluice.RunError, match="ended with status 3") as failed:
         sluice.run([sys.executable, "-c", "raise SystemExit(3)"], overrides=DEVICE)
@@ -93,6 +99,11 @@ def test_a_running_program_is_commanded() -> None:
         control.set({"nand.read": "20us"})
         with pytest.raises(sluice.ControlError, match="polcy"):
             control.set({"cache.polcy": "lru"})
+        with pytest.raises(sluice.ControlError, match="15872 of 16384 pages refused: as many pages"
+                                                      " of its set are pinned as cache.pin_max"):
+            control.pin("all")
+        with pytest.raises(sluice.ControlError, match="refused: bad range"):
+            control.pin("1GiB..2GiB")
         assert control.stats().counters.misses > 0
         child.stdin.close()
         assert child.wait(60) == 0

@@ -146,7 +146,8 @@ def execute(path: str, program: str, arguments: Arguments, inputs: Digests) -> O
             return Outcome(None, f"{platform.node()} has no {name}, or another one than the"
                                  " coordinator's", 0.0)
     started = time.monotonic()
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False,
+    done = subprocess.run([path, *arguments], capture_output=True, text=True,
+                          errors="replace", check=False,
                           stdin=subprocess.DEVNULL, env=environment(Path(path)))
     ended = outcome(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
     files.of(arguments)
