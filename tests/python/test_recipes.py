@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from sluice.recipes import FOLDER, main, needs
+from sluice.recipes import FOLDER, main, needs, session
 from sluice.recipes.recipe import find, load
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,27 @@ def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "its answer is another one than without a device" in capsys.readouterr().err
     assert main(own(tmp_path / "c", LIARS["fails"])) == 1
     assert "fifo: its sums differ" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_a_run_that_takes_too_long_leaves_nothing_behind(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str) -> None:
+    monkeypatch.setattr(session, "LIMIT_S", 2)
+    monkeypatch.setattr(session, "GRACE_S", 2)
+    # Whoever has the lock is still there, whatever its parent is.
+    lock = tmp_path / "lock"
+    script = f"{trap}exec 9>{lock}; flock 9; while :; do sleep 0.1; done"
+    told = session._told([str(SLUICE), "run", "--json", "--", "bash", "-c", script])
+    assert told == "it took longer than 2 s" and lock.exists()
+    with lock.open() as file:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                assert time.monotonic() < deadline, "the program goes on"
+                time.sleep(0.05)
 
 
 def test_recipes_are_listed_with_what_they_need(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from sluice.errors import ExperimentError
 from sluice.recipes import page
 from sluice.recipes.recipe import Recipe
+from sluice.reproduce.quantity import short
 from sluice.reproduce.runner import put
 
 SCHEMA = "sluice.recipe/1"
@@ -23,6 +26,7 @@ NEAR = 2.0
 """The answer is the smallest cache with which the program takes at most so many times as long."""
 DEVICE_PER_FOOTPRINT = 8
 LIMIT_S = 170
+GRACE_S = 10
 PLAIN_RUNS = 3
 # One thread computes the same sums in the same order as without a device.
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -84,21 +88,36 @@ def _plain(one: Recipe, command: list[str]) -> tuple[dict[str, Any], dict[str, A
 def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
     """What program and device said, in their last lines; or what was wrong."""
     live = "--json" in command[:4]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, timeout=LIMIT_S, env=os.environ | THREADS)
-    except subprocess.TimeoutExpired:
-        return f"it took longer than {LIMIT_S} s"
-    if done.returncode != 0:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace",
+                          env=os.environ | THREADS, start_new_session=True) as child:
+        try:
+            output, errors = child.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return f"it took longer than {LIMIT_S} s"
+        finally:
+            _end(child)
+    if child.returncode != 0:
         # What the program says itself; what Sluice says of the run follows it.
-        lines = done.stderr.strip().splitlines()
+        lines = errors.strip().splitlines()
         own = [line for line in lines if not line.startswith("sluice:")]
-        return (own or lines or [f"status {done.returncode}"])[-1]
-    lines = done.stdout.strip().splitlines()
+        return (own or lines or [f"status {child.returncode}"])[-1]
+    lines = output.strip().splitlines()
     try:
         return json.loads(lines[-2 if live else -1]), json.loads(lines[-1]) if live else {}
     except (ValueError, IndexError):
         return "its last line is no JSON object"
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Ends what still runs, with all that it has started: the next run is measured alone."""
+    if child.poll() is not None:
+        return
+    child.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE_S)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _row(told: Any, plain: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
@@ -132,10 +151,11 @@ def _answer(document: dict[str, Any]) -> str:
     near = [row for row in good if row["slowdown"] <= NEAR]
     if not near:
         least = min(good, key=lambda row: row["slowdown"], default=None)
-        what = f"the least was {least['slowdown']:.3g} times as long" if least else "no run ended"
+        what = "no run ended" if not least else \
+            f"the least was {short(least['slowdown'])} times as long"
         return f"With no cache of these it took at most twice as long as without a device; {what}."
     best = min(near, key=lambda row: (row["cache_mib"], row["slowdown"]))
-    told = (f"{best['cache_mib']:.3g} MiB of cache with {best['policy']} are the least of these"
+    told = (f"{short(best['cache_mib'])} MiB of cache with {best['policy']} are the least of these"
             " with which it takes at most twice as long as without a device:"
             f" {best['slowdown']:.3g} times. The footprint is {document['footprint_mib']} MiB.")
     if best["slowdown"] < 1:
