@@ -106,13 +106,16 @@ def _kind(column: Column) -> str:
     values = column.values
     if column.kind in ("config", "error") or any(isinstance(value, str) for value in values):
         return "string"
-    if not all(type(value) is int for value in values):
+    there = [value for value in values if value is not None]
+    if not there or not all(type(value) is int for value in there):
         return "float64"
     # Seeds reach further than numbers with a sign.
-    low, high = min(values, default=0), max(values, default=0)
+    low, high = min(there), max(there)
     if -2**63 <= low and high < 2**63:
         return "int64"
-    return "uint64" if 0 <= low and high < 2**64 else "string"
+    if 0 <= low and high < 2**64:
+        return "uint64"
+    return "string" if column.kind == "axis" else "float64"
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:

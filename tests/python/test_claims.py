@@ -19,10 +19,12 @@ from sluice.reproduce.claims import (
     UNCHECKED,
     Claim,
     Judged,
+    read_claim,
 )
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid, number_of
 from sluice.reproduce.judge import judge
+from sluice.reproduce.section import Section
 from sluice.reproduce.tolerance import Tolerance
 from sluice.reproduce.verdict import Counts, verdict
 
@@ -202,6 +204,31 @@ def test_verdict_of_several_claims() -> None:
     # Who is not consistent shows nothing, and who claims nothing matches nothing.
     assert verdict([order], [value_off]) == DIFFERS and verdict([], [order]) == CONSISTENT
     assert verdict([], [value_off]) == DIFFERS
+    # A check that this host cannot show counts no more than such a claim.
+    assert verdict([order], [unknown]) == MATCH and verdict([], [unknown, order]) == CONSISTENT
+    assert verdict([], [unknown]) == UNCHECKED
+    assert verdict([order], [unknown, value_off]) == DIFFERS
+
+
+def test_what_is_no_number_is_the_worst_of_a_range() -> None:
+    judged = claim("range", along(9.0, math.nan, 2.0), low=Formula("1"), high=Formula("3"))
+    assert judged.outcome == DIFFERS
+    worst = judged.worst()
+    assert (worst.where, worst.distance, worst.excess) == (("b",), "no number", math.inf)
+
+
+@pytest.mark.parametrize(("own", "problem"), [
+    ({"kind": "range", "ours": "1", "why": "w"}, "claims.from: a range has from, to or both"),
+    ({"kind": "contradiction", "holds": "1 < 2"}, "claims.because: a contradiction has a reason")])
+def test_a_claim_that_cannot_fail_is_refused(own: dict[str, str], problem: str) -> None:
+    with pytest.raises(ExperimentError, match=problem):
+        read_claim(Section(Path("e.toml"), "claims", {"says": "s", "place": "p", **own}))
+
+
+def test_a_factor_that_nothing_can_keep_is_no_tolerance() -> None:
+    assert Tolerance.read("factor 1").allows(2.0, 2.0)
+    with pytest.raises(ValueError, match="no tolerance: 'factor 0.5'"):
+        Tolerance.read("factor 0.5")
 
 
 def test_counts_of_claims() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sluice.report import svg, units
+from sluice.report import sizes, svg, units
 from sluice.reproduce import draw, quantity
+from sluice.reproduce.tolerance import Tolerance
 
 
 def test_a_stack_that_ends_with_nothing_has_room_above() -> None:
@@ -106,6 +107,21 @@ def test_a_few_long_words_have_lines_and_are_not_turned() -> None:
     ([1.0, 0.585], "", "1 → 0.585"), ([1e7], "", "10,000,000")])
 def test_a_row_of_numbers_has_no_exponent(values: list[float], unit: str, words: str) -> None:
     assert quantity.row(values, unit) == words
+
+
+@pytest.mark.parametrize(("told", "words"), [
+    (quantity.number(9999.6), "10,000"), (quantity.number(9999.4, "ns"), "9999 ns"),
+    (quantity.number(123.456, "fraction"), "12,346 %"), (quantity.number(-99999), "-99,999"),
+    (quantity.number(2**64 - 1), "18,446,744,073,709,551,615"),
+    (quantity.short(999.6), "1,000"), (quantity.short(-1234.5, "+"), "-1,234"),
+    (quantity.short(0.12345, "+"), "+0.123"), (units.size(16 << 40), "16 TiB"),
+    (units.size(20_000 << 40), "20,000 TiB"), (units.size(1023.99 * (1 << 20)), "1024 MiB"),
+    (units.short_duration(1.5e12), "1,500 s"), (units.short_duration(999.6), "1 µs"),
+    (sizes.size(999.6 * (1 << 20)), "1000 MiB"), (sizes.size(999.4 * (1 << 20)), "999 MiB"),
+    (Tolerance.read("factor 2").distance(0.5, 700), "× 1,400"),
+    (Tolerance.read("by 2").distance(0, 12345), "+12,345")])
+def test_large_numbers_have_no_exponent(told: str, words: str) -> None:
+    assert told == words
 
 
 @pytest.mark.parametrize(("ours", "word"), [

@@ -165,6 +165,9 @@ def test_costs_are_those_of_the_memory_that_a_system_has() -> None:
     assert prices.of(sluice.resolve("cxl-dram")) == pytest.approx(256 * 4.28)
     half = sluice.resolve("cxl-ssd", {"device.capacity": "64GiB", "cache.capacity": "50%"})
     assert prices.of(half) == pytest.approx(64 * 0.27 + 32 * 4.28)
+    third = sluice.resolve("cxl-ssd", {"device.capacity": "48GiB", "cache.capacity": "1/3"})
+    assert third["cache.capacity"] == "1/3"
+    assert prices.of(third) == pytest.approx(48 * 0.27 + 16 * 4.28)
     with pytest.raises(ExperimentError, match="'many' is no size"):
         prices.of(half | {"cache.capacity": "many"})
 

@@ -81,6 +81,22 @@ def test_measures_are_formulas(lab: Lab) -> None:
     assert document(lab)["runs"][-1]["values"] == {"gain": 4.0, "time_s * 1000": 100_000.0}
 
 
+def test_whole_numbers_keep_all_their_digits(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.sluice.write_text('#!/bin/sh\n[ $1 = --version ] && echo sluice 0 && exit\n'
+                          '[ $3 != 7 ] && echo "{\\"n\\": $3, \\"of\\": {\\"x\\": 0.5}}"\n')
+    seeds = ["18446744073709551615", "9007199254740993", "3"]
+    assert sweep(lab, "--over", f"seed={','.join(seeds)},7", "--measure", "s=n", "--measure",
+                 "of.x", "--measure", "n ** 2", "--", "sim") == 1
+    told = capsys.readouterr().out
+    assert "18,446,744,073,709,551,615" in told and "9,007,199,254,740,993" in told
+    assert [row[1] for row in numbers(lab)] == ["s", *seeds, ""]
+    assert [run["values"]["s"] for run in document(lab)["runs"]] == list(map(int, seeds))
+    kept = sluice.read_runs(lab.out / "results.parquet").to_arrow()
+    assert kept["s"].to_pylist() == [*map(int, seeds), None]
+    assert [str(kept.schema.field(name).type) for name in ("s", "of.x")] == ["uint64", "double"]
+
+
 def test_a_name_in_braces_is_filled(lab: Lab) -> None:
     assert sweep(lab, *LOADS, "--", "sim", "--load", "{load}", "--work", "5") == 0
     assert lab.calls()[0] == "sim --load 1us --work 5 --json"

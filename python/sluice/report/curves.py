@@ -14,6 +14,7 @@ from sluice.report import svg, units
 from sluice.report.content import Grid, Row
 from sluice.report.folder import Table, labels_of, read_object
 from sluice.report.template import asset, environment
+from sluice.reproduce.quantity import short
 
 CURVE_SCHEMA = "sluice.curve/1"
 _NAME = "Latency by bandwidth"
@@ -52,7 +53,7 @@ def _sentence(result: Table) -> str:
     load = result.tables("loads")[int(knee)]
     rate = (load.number("bytes_per_s") or 0) / _GB
     latency = load.number("chase_latency_ns", "p50")
-    return f"The knee is at {rate:.3g} GB/s, where a load takes {latency:.0f} ns."
+    return f"The knee is at {short(rate)} GB/s, where a load takes {latency:.0f} ns."
 
 
 def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:

@@ -51,7 +51,7 @@ def size(count: float | None) -> str:
         return units.ABSENT
     for unit, scale in _BYTES:
         if count >= scale:
-            return f"{count / scale:.3g} {unit}" if count < 1000 * scale else \
+            return f"{count / scale:.3g} {unit}" if count < 999.5 * scale else \
                 f"{count / scale:.0f} {unit}"
     return f"{count:.0f} B"
 

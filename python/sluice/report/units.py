@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sluice.reproduce.quantity import number, short
+
 ABSENT = "–"
 _TIME_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -22,8 +24,8 @@ def short_duration(ns: float) -> str:
     """The same beside an axis: without needless zeros."""
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= scale * 0.999:
-            return f"{ns / scale:.3g} {unit}"
-    return f"{ns:.3g} ns" if ns else "0"
+            return f"{short(ns / scale)} {unit}"
+    return f"{short(ns)} ns" if ns else "0"
 
 
 def significant(value: float) -> str:
@@ -83,10 +85,10 @@ def seconds(value: float | None) -> str:
 
 def size(value: float) -> str:
     """Bytes with the binary unit that keeps the number between 1 and 1024."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if value >= scale:
-            return f"{value / scale:.4g} {unit}"
-    return f"{value:.4g} B"
+            return number(value / scale, unit)
+    return number(value, "B")
 
 
 def parse_duration_ns(text: str | None) -> float | None:

@@ -128,6 +128,8 @@ def read_claim(one: Section) -> Claim:
     elif kind == "range":
         own |= {key: _formula(one, name) for key, name in (("low", "from"), ("high", "to"))
                 if one.has(name)}
+        if not own.keys() & {"low", "high"}:
+            raise one.error("from", "a range has from, to or both")
     elif kind in ("order", "trend"):
         own |= {"axis": one.text("axis"), "tolerance": _tolerance(one)}
         if kind == "trend":
@@ -176,6 +178,9 @@ def _because(one: Section) -> Reasons:
 
 def _contradiction(one: Section) -> dict[str, Any]:
     found: dict[str, Any] = {"because": _because(one), "holds": _formula(one, "holds")}
+    if not found["because"]:
+        raise one.error("because", "a contradiction has a reason at least, such as"
+                                   " { says = \"...\", value = \"FORMULA\" }")
     found |= {key: _formula(one, key) for key in ("published", "ours") if one.has(key)}
     return found
 

@@ -111,7 +111,7 @@ def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -
                 value = _pointed(results[run.arguments], metric, run.words, name, run)
                 # What is true or false is no number.
                 number = isinstance(value, int | float) and not isinstance(value, bool)
-                cells[run.cell] = value * metric.factor if number else value
+                cells[run.cell] = value * metric.factor if number and metric.factor != 1 else value
         # Labels that do not have the metric are none of its grid, so that they are no gaps.
         axes = {axis: tuple(one for one in labels if one in metric.only.get(axis, labels))
                 for axis, labels in used.items()}

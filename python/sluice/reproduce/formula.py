@@ -18,7 +18,9 @@ from sluice.reproduce.grid import Grid, number_of
 from sluice.reproduce.spread import interval, stddev
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    # Of whole numbers a power could be larger than memory.
+    ast.Pow: lambda a, b: float(a) ** b,
     ast.Div: lambda a, b: a / b if b else math.nan,
 }
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {

@@ -22,7 +22,7 @@ from sluice.reproduce.claims import (
     Judged,
 )
 from sluice.reproduce.grid import Grid
-from sluice.reproduce.quantity import change, number, row
+from sluice.reproduce.quantity import change, number, row, short
 from sluice.reproduce.tolerance import Tolerance
 
 Pairs = dict[tuple[str, str], int]
@@ -175,10 +175,12 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
         f"at least {least}" if claim.low else f"at most {most}"
     findings = []
     for cell, value in claim.ours(known).rows():
-        off = max(low - value, value - high, 0.0)
-        far = f"{off * 100:.3g} points" if claim.unit == "fraction" else number(off, claim.unit)
+        compares = not any(map(math.isnan, (low, value, high)))
+        off = max(low - value, value - high, 0.0) if compares else math.inf
+        far = f"{short(off * 100)} points" if claim.unit == "fraction" else number(off, claim.unit)
         where = f"{far} {'below' if value < low else 'above'}" if off else "within"
-        findings.append(Finding(cell, bounds, float(value), where, low <= value <= high, off))
+        findings.append(Finding(cell, bounds, float(value), where if compares else "no number",
+                                low <= value <= high, off))
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
 

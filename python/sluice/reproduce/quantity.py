@@ -17,17 +17,24 @@ def number(value: Any, unit: str = "") -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if unit == "fraction":
-        return f"{value * 100:.4g} %"
-    magnitude = abs(value)
-    text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:.4g}"
-    return f"{text} {unit}".strip()
+        value, unit = value * 100, "%"
+    return f"{_whole(value) if abs(value) >= 9_999.5 else f'{value:.4g}'} {unit}".strip()
+
+
+def _whole(value: float) -> str:
+    # Large whole numbers have digits that a float would change.
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
+
+
+def short(value: float, sign: str = "") -> str:
+    """Three significant digits, or whole, so that no large number has an exponent."""
+    return f"{value:{sign},.0f}" if abs(value) >= 999.5 else f"{value:{sign}.3g}"
 
 
 def row(values: Sequence[float], unit: str = "") -> str:
     """Numbers one after the other, with three digits or whole, and their unit at the end."""
     scale, unit = (100.0, "%") if unit == "fraction" else (1.0, unit)
-    texts = [f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
-             for value in (value * scale for value in values)]
+    texts = [short(value * scale) for value in values]
     return f"{' → '.join(texts)} {unit}".strip()
 
 
@@ -36,7 +43,7 @@ def change(ours: float, published: float) -> str:
     ratio = ours / published
     if ratio < _FACTOR:
         return f"{(ratio - 1) * 100:+.1f} %"
-    return f"× {ratio:,.0f}" if ratio >= 999.5 else f"× {ratio:.3g}"
+    return f"× {short(ratio)}"
 
 
 def spread(mean: float | None, half: float | None) -> str:

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from sluice.reproduce.quantity import change
+from sluice.reproduce.quantity import change, short
 
 _SLACK = 1 + 1e-9
 
@@ -24,10 +24,10 @@ class Tolerance:
         """Raises ``ValueError`` that lists the forms."""
         for kind, form in _FORMS.items():
             match = re.fullmatch(form, text)
-            if match:
+            if match and not (kind == "factor" and float(match[1]) < 1):
                 return cls(text, kind, float(match[1]))
         raise ValueError(f"no tolerance: {text!r}; the forms are '25 %', '10 points', 'factor 3'"
-                         " and 'by 0.5'")
+                         " (from 1 on) and 'by 0.5'")
 
     def allows(self, published: float, ours: float) -> bool:
         """Whether ``ours`` is near enough; what is no number never is."""
@@ -56,10 +56,10 @@ class Tolerance:
         if self.kind == "points":
             return f"{(ours - published) * 100:+.1f} points"
         if self.kind == "factor" and ours > 0 and published > 0:
-            return f"× {ours / published:.3g}"
+            return f"× {short(ours / published)}"
         if self.kind == "relative" and published:
             return change(ours, published)
-        return f"{ours - published:+.3g}"
+        return f"{short(ours - published, '+')}"
 
     def excess(self, published: float, ours: float) -> float:
         """Orders distances: larger is worse."""

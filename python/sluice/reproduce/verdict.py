@@ -25,11 +25,12 @@ def verdict(judged: Sequence[Judged], checks: Sequence[Judged] = ()) -> str:
     that is not consistent with itself shows nothing, so a check that fails makes it differ; one
     without a claim can be no more than consistent.
     """
-    outcomes = {one.outcome for one in judged}
-    if DIFFERS in outcomes or any(one.outcome != MATCH for one in checks):
+    outcomes, checked = ({one.outcome for one in every} for every in (judged, checks))
+    if DIFFERS in outcomes or checked - {MATCH, UNCHECKED}:
         return DIFFERS
+    of_checks = CONSISTENT if MATCH in checked else UNCHECKED if checked else DIFFERS
     return next((one for one in (CONTRADICTS, TREND, MATCH, UNCHECKED) if one in outcomes),
-                CONSISTENT if checks else DIFFERS)
+                of_checks)
 
 
 # Of one claim, and of several.

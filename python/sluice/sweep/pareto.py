@@ -191,10 +191,12 @@ def _price(text: str) -> float:
 
 
 def _bytes(config: Mapping[str, str], key: str, whole: Decimal = Decimal(0)) -> Decimal:
-    """A size as settings have it; a percentage is one of ``whole``."""
+    """A size as settings have it; a percentage or a fraction is one of ``whole``."""
     text = config.get(key, "none")
     if text == "none":
         return Decimal(0)
+    if found := re.fullmatch(r"(\d+)/(\d+)", text):
+        return whole * Decimal(found[1]) / Decimal(found[2])
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*|%)", text)
     if found and found[2] == "%":
         return whole * Decimal(found[1]) / 100
