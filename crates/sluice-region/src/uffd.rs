@@ -157,12 +157,7 @@ impl Uffd {
     }
 
     fn ioctl<T>(&self, request: u64, arg: &mut T) -> Result<(), i32> {
-        // SAFETY: the argument is a live, exclusively borrowed struct of the request's layout.
-        match unsafe { sys!(libc::SYS_ioctl, self.fd, request, &raw mut *arg) } {
-            Ok(_) => Ok(()),
-            Err(errno) if !self.is_open() => Err(errno),
-            Err(errno) => Err(Lost::check("the userfaultfd", errno)),
-        }
+        ioctl(self.fd, request, arg)
     }
 
     /// Registers private anonymous memory: missing pages trap, writes are tracked.
@@ -296,12 +291,7 @@ impl Uffd {
 
     /// Wakes the threads waiting on a page; they fault again if it is still missing.
     pub fn wake(&self, page: usize) {
-        let mut range = UffdioRange {
-            start: page as u64,
-            len: PAGE as u64,
-        };
-        // The only failures are bad ranges, which the callers rule out.
-        let _ = self.ioctl(UFFDIO_WAKE, &mut range);
+        wake(self.fd, page);
     }
 
     /// Gives the descriptor a number that is not below this one. Before anybody reads events.
@@ -406,6 +396,11 @@ impl EventSource {
         ready.unwrap_or(0) != 0
     }
 
+    /// Has threads whose fault was read fault again.
+    pub fn wake(self, page: usize) {
+        wake(self.fd, page);
+    }
+
     /// Reads waiting faults into `events`; returns how many, 0 when none waits.
     ///
     /// With `block` it sleeps in the kernel until there is one, or returns 0 now and then.
@@ -440,6 +435,21 @@ impl EventSource {
         }
         kept
     }
+}
+
+fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> Result<(), i32> {
+    // SAFETY: the argument is a live, exclusively borrowed struct of the request's layout.
+    match unsafe { sys!(libc::SYS_ioctl, fd, request, &raw mut *arg) } {
+        Ok(_) => Ok(()),
+        Err(errno) if fd == NO_DESCRIPTOR => Err(errno),
+        Err(errno) => Err(Lost::check("the userfaultfd", errno)),
+    }
+}
+
+fn wake(fd: i32, page: usize) {
+    let (start, len) = (page as u64, PAGE as u64);
+    // The only failures are bad ranges, which the callers rule out.
+    let _ = ioctl(fd, UFFDIO_WAKE, &mut UffdioRange { start, len });
 }
 
 /// Messages read, or the kernel's error. `preadv2` at the current place (-1) is `readv` with flags.

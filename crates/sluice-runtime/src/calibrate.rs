@@ -114,7 +114,7 @@ mod tests {
         let Some(Plan::Wait(wait)) = engine.trap(addr, false, 1, || 1) else {
             unreachable!("the page of the calibration");
         };
-        assert!(engine.fill(&wait, wait.act_ns + 1_000_000, || 1));
+        assert!(engine.fill(&wait, wait.act_ns + 1_000_000));
         assert!(engine.core().host.pagemap.is_present(addr));
     }
 }

@@ -6,6 +6,7 @@ use crate::clock::now_ns;
 use crate::contents;
 use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
+use crate::entry::Entry;
 use crate::error::{StartError, os};
 use crate::files;
 use crate::filter;
@@ -18,7 +19,7 @@ use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Trap};
 use crate::settings::MigrationPolicy;
 use crate::shared::{self, SharedBacking};
-use crate::state::{Access, Core, Entry, Plan, Wait};
+use crate::state::{Access, Core, Plan, Wait};
 use crate::stats::Identity;
 use crate::thread;
 use crate::watch::Watched;
@@ -246,7 +247,11 @@ impl Engine {
         thread: impl Fn() -> u32,
     ) -> Option<Plan> {
         let mut core = self.enter(&thread)?;
-        Some(self.trap_in(&mut core, addr, write, seen_ns, thread))
+        let mut plan = self.trap_in(&mut core, addr, write, seen_ns, &thread);
+        if let (Entry::Held(_), Plan::Wait(wait)) = (&core, &mut plan) {
+            wait.forker = thread();
+        }
+        Some(plan)
     }
 
     fn trap_in(
@@ -331,8 +336,8 @@ impl Engine {
     }
 
     /// Maps a page ahead of its moment; its thread waits on. If that cannot be, `fill` does it.
-    pub fn bring(&self, wait: &mut Wait, thread: impl Fn() -> u32) {
-        let Some(mut core) = self.enter(thread) else {
+    pub fn bring(&self, wait: &mut Wait) {
+        let Some(mut core) = self.enter(|| wait.forker) else {
             return;
         };
         wait.is_there = match self.calibration.owns(wait.addr) {
@@ -344,8 +349,8 @@ impl Engine {
     /// Maps a page whose moment has come, if it is not yet there, and wakes its threads.
     ///
     /// `acting_ns` is the time now. False while another thread forks: try again.
-    pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
-        let Some(mut core) = self.enter(thread) else {
+    pub fn fill(&self, wait: &Wait, acting_ns: u64) -> bool {
+        let Some(mut core) = self.enter(|| wait.forker) else {
             return false;
         };
         if self.calibration.owns(wait.addr) {
@@ -383,28 +388,6 @@ impl Engine {
     fn wake(&self, core: &Core, addr: usize) {
         if self.session.trap == Trap::Event {
             core.host.wake(addr);
-        }
-    }
-
-    /// The core on behalf of a faulting thread.
-    ///
-    /// The thread that forks holds the lock until the child exists, and the C library touches
-    /// memory in between. Its own faults are served under the lock that it holds, since it cannot
-    /// use the core while it waits for them.
-    fn enter(&self, thread: impl Fn() -> u32) -> Option<Entry<'_>> {
-        loop {
-            match self.forking.load(Acquire) {
-                0 => {}
-                forking if forking == thread() => {
-                    // SAFETY: the holder of the lock is blocked in the fault being served.
-                    let core = unsafe { self.core.get_held() };
-                    return Some(Entry::Held(core));
-                }
-                _ => return None,
-            }
-            if let Some(guard) = self.core.try_lock_briefly() {
-                return Some(Entry::Locked(guard));
-            }
         }
     }
 

@@ -13,7 +13,7 @@
 
 use crate::active;
 use crate::affinity::{Held, hold, reset};
-use crate::clock::{now_ns, sleep_until};
+use crate::clock::now_ns;
 use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::{sleep_end, slept_until, wait_until};
 use crate::state::{Plan, Wait};
@@ -22,8 +22,10 @@ use sluice_region::{
     CpuSet, Descriptors, Event, EventSource, be_nice, name_thread, nice_of, niceness,
     raise_priority, sleep_exactly, yield_cpu,
 };
+use std::collections::VecDeque;
 
-/// Waiting faults a handler keeps; more stay in the kernel until one is done.
+/// Waiting faults a handler keeps; more stay in the kernel until one is done, or fault again while a
+/// thread forks.
 const MAX_WAITING: usize = 1024;
 /// Events read at once.
 const BATCH: usize = 16;
@@ -70,7 +72,9 @@ struct Handler {
     count: usize,
     /// Whether it was roused for its end.
     leaves: bool,
-    deferred: [Option<(Event, u64)>; BATCH],
+    /// Faults of other threads than one that forks, and when they were seen. Neither is it ever
+    /// longer.
+    deferred: VecDeque<(Event, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -144,10 +148,11 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         looked_ns: 0,
         was_woken: false,
         own: sluice_region::thread_id(),
-        waiting: Vec::with_capacity(MAX_WAITING),
+        // One more is for the thread that forks.
+        waiting: Vec::with_capacity(MAX_WAITING + 1),
         count: 0,
         leaves: false,
-        deferred: [None; BATCH],
+        deferred: VecDeque::with_capacity(MAX_WAITING + 1),
     };
     drop(start);
     while !handler.leaves || handler.count > 0 {
@@ -168,9 +173,9 @@ fn linger(next_ns: u64) {
     wait_until(next_ns.min(now_ns() + LOOK_AGAIN_NS), false);
 }
 
-/// How many events may be read: each may have to be deferred again, or becomes a wait.
-fn room(deferred: usize, waiting: usize) -> usize {
-    (BATCH - deferred).min(MAX_WAITING - waiting - deferred)
+/// How many events may be read of which each needs a place among so many that have one.
+fn room(kept: usize) -> usize {
+    MAX_WAITING.saturating_sub(kept).min(BATCH)
 }
 
 impl Handler {
@@ -182,9 +187,12 @@ impl Handler {
             thread: 0,
         }; BATCH];
         self.retry_deferred();
-        let deferred = self.deferred.iter().flatten().count();
-        let room = room(deferred, self.count);
-        let idle = self.count + deferred == 0;
+        let idle = self.kept() == 0;
+        // Behind the others in the kernel may be the fault that a fork waits for.
+        let room = match self.engine.forking() {
+            0 => room(self.kept()),
+            _ => BATCH,
+        };
         let n = self.events.read(&mut events[..room], idle);
         let now = now_ns();
         let was_asleep = core::mem::take(&mut self.was_woken) || idle;
@@ -203,7 +211,7 @@ impl Handler {
             Some((_, next_ns)) if self.may_sleep_until(next_ns, now) => self.sleep_until(next_ns),
             // Nothing else waits and none has come: spin without asking the kernel again.
             Some((_, next_ns)) if self.count == 1 => linger(next_ns),
-            None if deferred > 0 => sleep_until(now_ns() + FORK_LOOK_NS),
+            None if self.kept() > 0 => self.wait_for_fork(),
             _ => core::hint::spin_loop(),
         }
     }
@@ -223,15 +231,22 @@ impl Handler {
 
     fn count_active(&mut self, now: u64) {
         self.active = active::count(now);
-        if self.active > 1 && !self.polls {
-            self.events.stop_waiting();
-            self.polls = true;
+        if self.active > 1 {
+            self.poll();
         }
         if let Some((threads, own)) = &mut self.spins {
             let nice = nice_of(self.active, *threads);
             if core::mem::replace(own, nice) != nice {
                 be_nice(nice);
             }
+        }
+    }
+
+    /// Has the descriptor never wait by itself.
+    fn poll(&mut self) {
+        if !self.polls {
+            self.events.stop_waiting();
+            self.polls = true;
         }
     }
 
@@ -275,33 +290,46 @@ impl Handler {
         self.was_woken = self.events.wait(limit_ns.max(1));
     }
 
-    /// Events put off while a thread forked.
+    /// Faults that have a place here.
+    fn kept(&self) -> usize {
+        self.count + self.deferred.len()
+    }
+
+    /// Sleeps while another thread forks, which none of the waits is for: until it faults itself,
+    /// or for a moment.
+    fn wait_for_fork(&mut self) {
+        self.poll();
+        self.was_woken = self.events.wait(FORK_LOOK_NS);
+    }
+
+    /// Faults put off while a thread forked.
     fn retry_deferred(&mut self) {
-        for at in 0..BATCH {
-            if let Some((event, seen_ns)) = self.deferred[at].take() {
+        if self.engine.forking() != 0 {
+            return;
+        }
+        for _ in 0..self.deferred.len() {
+            if let Some((event, seen_ns)) = self.deferred.pop_front() {
                 self.take(event, seen_ns);
             }
         }
     }
 
     fn take(&mut self, event: Event, seen_ns: u64) {
+        // A thread that forks has one fault at most, and a place of its own for that.
+        if self.kept() >= MAX_WAITING && self.engine.forking() != event.thread {
+            return self.events.wake(event.address);
+        }
         match self
             .engine
             .trap(event.address, event.write, seen_ns, || event.thread)
         {
-            None => {
-                // There is room: no more events are read than fit.
-                if let Some(slot) = self.deferred.iter_mut().find(|d| d.is_none()) {
-                    *slot = Some((event, seen_ns));
-                }
-            }
+            None => self.deferred.push_back((event, seen_ns)),
             Some(Plan::Wait(wait)) => {
                 let pending = Pending {
                     wait,
                     thread: event.thread,
                     stage: Stage::Begun,
                 };
-                // There is room: no more events are read than fit.
                 match self.waiting.iter_mut().find(|w| w.is_none()) {
                     Some(slot) => *slot = Some(pending),
                     None => self.waiting.push(Some(pending)),
@@ -313,11 +341,16 @@ impl Handler {
         }
     }
 
-    /// The wait for which something is to be done first, and when.
+    /// The wait for which something is to be done first, and when. While a thread forks nothing can
+    /// be done for others.
     fn next(&self) -> Option<(usize, u64)> {
+        let forking = self.engine.forking();
         let waiting = self.waiting.iter().enumerate();
         let all = waiting.filter_map(|(at, slot)| Some((at, slot.as_ref()?)));
-        let first = all.take(self.count).min_by_key(|(_, p)| p.rank_ns())?;
+        let able = all
+            .take(self.count)
+            .filter(|(_, p)| forking == 0 || p.wait.forker == forking);
+        let first = able.min_by_key(|(_, p)| p.rank_ns())?;
         Some((first.0, first.1.next_ns()))
     }
 
@@ -329,7 +362,7 @@ impl Handler {
             p.stage = Stage::Ready(self.hold(p.thread));
             let is_due = p.wait.act_ns <= now_ns();
             if !is_due && !p.wait.is_there {
-                self.engine.bring(&mut p.wait, || p.thread);
+                self.engine.bring(&mut p.wait);
             }
             self.waiting[at] = Some(p);
             if !is_due {
@@ -337,7 +370,7 @@ impl Handler {
             }
         }
         let now = wait_until(p.wait.act_ns, false);
-        if self.engine.fill(&p.wait, now, || p.thread) {
+        if self.engine.fill(&p.wait, now) {
             self.waiting[at] = None;
             self.count -= 1;
             self.switching -= usize::from(p.wait.may_sleep);
@@ -380,18 +413,14 @@ impl Pending {
 mod tests {
     use super::*;
 
-    /// An event that is read and finds no place would be lost, and its thread wait for ever.
+    /// An event that is read and finds no place has its thread fault again.
     #[test]
     fn as_many_events_are_read_as_there_is_a_place_for() {
-        for deferred in 0..=BATCH {
-            for waiting in 0..=MAX_WAITING - deferred {
-                let all = room(deferred, waiting) + deferred;
-                assert!(all <= BATCH && all + waiting <= MAX_WAITING);
-                assert!(
-                    all == BATCH || all + waiting == MAX_WAITING,
-                    "room for more"
-                );
-            }
+        for kept in 0..=MAX_WAITING {
+            let all = room(kept) + kept;
+            assert!(room(kept) == BATCH || all == MAX_WAITING, "{kept}");
+            assert!(all <= MAX_WAITING);
         }
+        assert_eq!(room(MAX_WAITING + 1), 0, "with that of a thread that forks");
     }
 }

@@ -21,6 +21,7 @@ mod descriptors;
 mod desk;
 mod durable;
 mod engine;
+mod entry;
 mod error;
 pub mod fatal;
 mod file_ranges;

@@ -223,7 +223,7 @@ mod tests {
             self.1 += 1;
             let traps = !rig::is_there(self.0, lpn);
             if traps && let Some(wait) = rig::begin(self.0, self.1, lpn, write) {
-                assert!(self.0.fill(&wait, wait.act_ns, || 1));
+                assert!(self.0.fill(&wait, wait.act_ns));
             }
             assert!(rig::is_there(self.0, lpn), "page {lpn}");
             traps

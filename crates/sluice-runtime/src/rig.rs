@@ -73,7 +73,7 @@ pub fn begin(engine: &Engine, step: u64, lpn: u64, write: bool) -> Option<Wait> 
 /// A fault on a page that is not there, and its answer.
 pub fn touch(engine: &Engine, step: u64, lpn: u64, write: bool) {
     let wait = begin(engine, step, lpn, write).expect("a page that is not there");
-    assert!(engine.fill(&wait, wait.act_ns, || 1));
+    assert!(engine.fill(&wait, wait.act_ns));
     assert!(is_there(engine, lpn), "page {lpn}");
 }
 

@@ -146,10 +146,10 @@ fn serve(info: *mut siginfo_t, context: *mut c_void, seen_ns: u64) -> bool {
             let has_waited = may_yield && wait_among(wait.act_ns);
             if !has_waited && !wait.is_there {
                 wait_until(wait.bring_ns, wait.may_sleep);
-                engine.bring(&mut wait, thread);
+                engine.bring(&mut wait);
             }
             let now = wait_until(wait.act_ns, wait.may_sleep);
-            while !engine.fill(&wait, now, thread) {
+            while !engine.fill(&wait, now) {
                 sleep_until(now_ns() + FORK_LOOK_NS);
             }
         }

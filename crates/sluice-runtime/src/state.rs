@@ -2,7 +2,6 @@
 
 use crate::hints::Hints;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
-use crate::lock::Guard;
 use crate::migration::Migration;
 use crate::profile::Profile;
 use crate::record::Recorder;
@@ -82,6 +81,8 @@ pub struct Wait {
     pub(crate) is_miss: bool,
     /// Whose wait it is, if that is counted.
     pub(crate) profiled: Option<u32>,
+    /// Whose wait it is, if that thread forks meanwhile; or else 0.
+    pub(crate) forker: u32,
 }
 
 impl Wait {
@@ -100,33 +101,7 @@ impl Wait {
             is_among: false,
             is_miss: false,
             profiled: None,
-        }
-    }
-}
-
-/// The core, locked or already held for the thread that is served.
-pub enum Entry<'a> {
-    /// Locked for this call.
-    Locked(Guard<'a, Core>),
-    /// Held by the thread that forks, which waits in the fault being served.
-    Held(&'a mut Core),
-}
-
-impl core::ops::Deref for Entry<'_> {
-    type Target = Core;
-    fn deref(&self) -> &Core {
-        match self {
-            Entry::Locked(guard) => guard,
-            Entry::Held(core) => core,
-        }
-    }
-}
-
-impl core::ops::DerefMut for Entry<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        match self {
-            Entry::Locked(guard) => guard,
-            Entry::Held(core) => core,
+            forker: 0,
         }
     }
 }
@@ -237,6 +212,7 @@ impl Core {
             is_among: !self.host.alone,
             is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
             profiled: access.profiled,
+            forker: 0,
         }
     }
 
@@ -381,7 +357,7 @@ mod tests {
             rig::touch(engine, 1 + lpn, lpn, false);
         }
         assert_eq!(engine.core().host.state[0] & ORPHAN, ORPHAN, "evicted");
-        assert!(engine.fill(&slow, slow.act_ns, || 1));
+        assert!(engine.fill(&slow, slow.act_ns));
         rig::store(engine, 0, 7);
         assert_eq!(engine.core().device.stats().late_write_backs, 0);
         rig::touch(engine, 6, 5, false);

@@ -11,6 +11,7 @@ mod exec;
 mod explicit;
 mod files;
 mod fork;
+mod forks;
 mod graph;
 mod hints;
 mod interrupted;
