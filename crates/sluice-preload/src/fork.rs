@@ -79,6 +79,8 @@ pub unsafe extern "C" fn prepare() {
         touch_streams();
         touch_stack();
     }
+    heap::touch_own();
+    engine.finish_serving();
     internal::lock().acquire();
     ERRNO.store(errno(), Relaxed);
     set_errno(0);
@@ -140,10 +142,18 @@ unsafe fn touch_stack() {
     const BELOW: usize = 4;
     /// Above, for who has called.
     const ABOVE: usize = 4;
+    /// At the end of the stack the C library has what it knows of the thread, and its variables:
+    /// below that on one architecture, above it on another.
+    const BESIDE: usize = 2;
     let here = 0u8;
     let lowest = (&raw const here as usize).saturating_sub(BELOW * PAGE);
+    // SAFETY: no pointers.
+    let own = unsafe { libc::pthread_self() } as usize;
     // SAFETY: passed on.
-    unsafe { touch_pages(lowest, BELOW + ABOVE) };
+    unsafe {
+        touch_pages(lowest, BELOW + ABOVE);
+        touch_pages(own.saturating_sub(BESIDE * PAGE), 2 * BESIDE + 1);
+    }
 }
 
 /// Makes pages resident that are the program's and on the device.

@@ -59,6 +59,16 @@ pub fn let_go() {
     HEAP.release();
 }
 
+/// Touches this library's variables of the calling thread, and what leads there: the table of a
+/// thread's modules lies on the heap. A child looks for them before its faults are served.
+///
+/// Not inlined: the way there, once known, would not be gone again.
+#[inline(never)]
+pub fn touch_own() {
+    // SAFETY: a live variable of this thread.
+    HOLDER.with(|holder| unsafe { holder.as_ptr().read_volatile() });
+}
+
 /// In the child of a fork, whose thread has another number than its parent's.
 pub fn hold_in_child() {
     HOLDER.set(thread_id());

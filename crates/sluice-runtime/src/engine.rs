@@ -6,7 +6,6 @@ use crate::clock::now_ns;
 use crate::contents;
 use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
-use crate::entry::Entry;
 use crate::error::{StartError, os};
 use crate::files;
 use crate::filter;
@@ -248,7 +247,7 @@ impl Engine {
     ) -> Option<Plan> {
         let mut core = self.enter(&thread)?;
         let mut plan = self.trap_in(&mut core, addr, write, seen_ns, &thread);
-        if let (Entry::Held(_), Plan::Wait(wait)) = (&core, &mut plan) {
+        if let (true, Plan::Wait(wait)) = (core.is_held(), &mut plan) {
             wait.forker = thread();
         }
         Some(plan)

@@ -42,6 +42,7 @@ impl Engine {
         self.core.acquire();
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
+        core.host.progress.all_stay = true;
         if let Backing::Private(b) = &core.host.backing {
             match b.give_to_children() {
                 // Where the program has kept memory from this process, there is none.
@@ -63,10 +64,13 @@ impl Engine {
         }
     }
 
-    /// In the parent: goes on, also if there is no child.
+    /// In the parent: goes on, also if there is no child. Pages that could not leave meanwhile do
+    /// at the next trap.
     pub fn after_fork_in_parent(&self, has_child: bool) {
+        self.finish_serving();
         // SAFETY: as in `before_fork`.
         let core = unsafe { self.core.get_held() };
+        core.host.progress.all_stay = false;
         core.live.change().add(Counter::Forks, has_child.into());
         core.keep_from_children();
         if let Some(file) = core.host.file() {
@@ -85,7 +89,9 @@ impl Engine {
         active::after_fork_in_child();
         thread::after_fork_in_child();
         // SAFETY: the forking thread holds the lock.
-        if unsafe { self.core.get_held() }.host.is_off() {
+        let core = unsafe { self.core.get_held() };
+        core.host.progress.all_stay = false;
+        if core.host.is_off() {
             self.go_on_off_device();
             return Ok(false);
         }

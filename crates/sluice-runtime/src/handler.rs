@@ -24,8 +24,8 @@ use sluice_region::{
 };
 use std::collections::VecDeque;
 
-/// Waiting faults a handler keeps; more stay in the kernel until one is done, or fault again while a
-/// thread forks.
+/// Waiting faults a handler keeps; more stay in the kernel until one is done, or fault again while
+/// a thread forks.
 const MAX_WAITING: usize = 1024;
 /// Events read at once.
 const BATCH: usize = 16;

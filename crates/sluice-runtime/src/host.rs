@@ -6,6 +6,7 @@ mod leaving;
 mod near;
 mod obstacle;
 mod off;
+mod orphans;
 mod stored;
 
 pub use near::Near;
@@ -48,9 +49,6 @@ pub const UNSURE: u8 = 128;
 const ASIDES_ONE_IN: u64 = 50;
 /// What the runtime itself takes for such a use, ns.
 const ASIDE_NS: u64 = 2_000;
-
-/// Orphans that may exist at once: one for every thread that waits.
-const MAX_ORPHANS: usize = 4096;
 
 /// Where the bytes of the device live.
 #[derive(Debug)]
@@ -105,6 +103,8 @@ pub struct Host {
     /// Pages mapped although the model has evicted them.
     orphans: Box<[u64]>,
     orphan_count: usize,
+    /// There are orphans that are not listed, of a fork.
+    has_more_orphans: bool,
     pinned: u64,
     pinned_errno: i32,
     /// Ranges of addresses that children are not to have.
@@ -150,8 +150,9 @@ impl Host {
             aside_ns: 0,
             watched: None,
             near: None,
-            orphans: vec![0; MAX_ORPHANS].into(),
+            orphans: vec![0; orphans::MAX].into(),
             orphan_count: 0,
+            has_more_orphans: false,
             pinned: 0,
             pinned_errno: 0,
             unmappable: 0,
@@ -327,15 +328,6 @@ impl Host {
         }
     }
 
-    fn keep_orphan(&mut self, lpn: u64) -> bool {
-        let room = self.orphan_count < MAX_ORPHANS;
-        if room {
-            self.orphans[self.orphan_count] = lpn;
-            self.orphan_count += 1;
-        }
-        room
-    }
-
     /// Learns what a trap costs on this host, before the first page is put aside.
     pub fn set_trap_cost(&mut self, trap_ns: u64) {
         self.aside_ns = trap_ns + ASIDE_NS;
@@ -368,10 +360,10 @@ impl Host {
             return (None, None);
         };
         let from_ns = now_ns();
-        let (state, near) = (&self.state, self.near.as_ref());
+        let (state, near, progress) = (&self.state, self.near.as_ref(), &self.progress);
         let (verdict, taken) = sampler.turn(at_ns, self.top, |lpn| {
             let is_there = state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED;
-            is_there && near.is_none_or(|near| !near.has(lpn))
+            is_there && near.is_none_or(|near| !near.has(lpn)) && !progress.holds(lpn)
         });
         if let Some(lpn) = taken
             && self.set_aside(lpn)
@@ -427,26 +419,6 @@ impl Host {
             sampler.forget(lpn);
         }
         *state = *state & keep | add;
-    }
-
-    /// Unmaps one page that the model evicted while it was needed. Its thread has had its turn
-    /// since. Returns the page and whether it was written.
-    pub fn next_orphan(&mut self) -> Option<(u64, bool)> {
-        for at in (0..self.orphan_count).rev() {
-            let lpn = self.orphans[at];
-            if self.progress.holds(lpn) {
-                continue;
-            }
-            self.orphan_count -= 1;
-            self.orphans[at] = self.orphans[self.orphan_count];
-            if self.state[lpn as usize] & (ORPHAN | MAPPED | PENDING) == ORPHAN | MAPPED {
-                self.state[lpn as usize] &= !ORPHAN;
-                let written = self.take_away(lpn);
-                self.residency.set(lpn, 0);
-                return Some((lpn, written));
-            }
-        }
-        None
     }
 
     /// Unmaps a page that stays in the cache; whether it was written is known when it leaves. Says

@@ -49,6 +49,10 @@ impl Core {
         if !migration.saw(now, lpn) {
             self.live.change().add(Counter::NoRoom, 1);
         }
+        // A move may take another page away.
+        if self.host.progress.all_stay {
+            return;
+        }
         for _ in 0..waits.min(BESIDE_A_FAULT) {
             self.move_next(now);
         }

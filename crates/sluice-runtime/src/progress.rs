@@ -9,6 +9,9 @@
 //! So a page that one thread traps on again and again is held: an eviction by the model is carried
 //! out later. Only such pages are held, because others come between them: a timer's handler asks
 //! for another page each time. The model does not know, and each page leaves after all.
+//!
+//! While a thread forks all pages are held. What the C library touches in the child, before faults
+//! are served there, must be there together, whatever the policy, however small the cache.
 
 use crate::waited::Waited;
 
@@ -67,6 +70,8 @@ pub struct Progress {
     held_count: usize,
     /// Pages with words at which threads wait in the kernel.
     pub waited: Waited,
+    /// A thread forks.
+    pub all_stay: bool,
 }
 
 impl Progress {
@@ -84,6 +89,7 @@ impl Progress {
             held: [none; MAX_HELD],
             held_count: 0,
             waited: Waited::new(),
+            all_stay: false,
         }
     }
 
@@ -110,7 +116,7 @@ impl Progress {
     /// Whether the eviction of a page has to wait.
     pub fn holds(&self, lpn: u64) -> bool {
         let held = &self.held[..self.held_count];
-        held.iter().any(|h| h.lpn == lpn) || self.waited.has(lpn)
+        self.all_stay || held.iter().any(|h| h.lpn == lpn) || self.waited.has(lpn)
     }
 
     fn hold(&mut self, new: Held) {

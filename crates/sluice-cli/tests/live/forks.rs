@@ -1,7 +1,7 @@
 //! Forks of programs with several threads, some of which wait for pages meanwhile.
 
 use crate::build::helper;
-use crate::sluice::Sluice;
+use crate::sluice::{Sluice, TRAPS};
 
 /// A run of the program, which gets so many threads that miss, streams, and forks.
 fn run(run: Sluice, part: &str) {
@@ -28,4 +28,33 @@ fn a_fork_ends_while_many_threads_fault() {
         let many = Sluice::run("event").cache("4MiB");
         run(many.args(["--handlers", handlers]), "40 20 2");
     }
+}
+
+/// The C library resets the locks of all streams in a child whose faults nobody serves yet. Their
+/// pages pushed each other out of the cache before, and the child died at a lock that was zeros.
+#[test]
+fn what_a_child_begins_with_is_there_together_however_small_the_cache() {
+    for trap in TRAPS {
+        for policy in ["fifo", "lifo", "mru", "random"] {
+            let small = Sluice::run(trap).cache("64KiB");
+            run(small.set("cache.policy", policy), "0 20 2");
+        }
+        let direct = Sluice::run(trap).cache("4MiB").set("cache.ways", "1");
+        run(direct.set("cache.index", "hash"), "0 50 2");
+        run(Sluice::run(trap).cache("4MiB"), "0 3000 2");
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = format!("file:{}", folder.path().display());
+        let in_file = Sluice::run(trap).cache("64KiB").args(["--store", &store]);
+        run(in_file, "0 20 2");
+    }
+}
+
+/// What the C library knows of a thread lies at the end of its stack, which may be far away.
+#[test]
+fn a_thread_may_fork_deep_down_a_stack_on_the_device() {
+    for trap in TRAPS {
+        run(Sluice::run(trap).cache("16KiB"), "0 20 2 stack");
+    }
+    // What leads to its variables lies on the heap, and others take that page away.
+    run(Sluice::run("event").cache("64KiB"), "2 20 10 stack");
 }
