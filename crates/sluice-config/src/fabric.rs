@@ -151,25 +151,16 @@ impl Reader<'_> {
         let element = format!("{table} group `{}`", group.name);
         let is_endpoint = table == "endpoint";
         let is_host = table == "requester" && from.table.contains_key("system");
-        for key in ["system", "workload", "trace", "scale"] {
-            if let Some(value) = from.table.get(key).filter(|_| !is_host) {
-                return Err(self.bad(value, "no such key; only requesters have hosts"));
-            }
-        }
-        if let Some(home) = from.table.get("socket") {
-            if table != "requester" {
-                return Err(self.bad(home, "no such key; only requesters are sockets of servers"));
-            }
-            group.socket = Some(self.source.plain(home));
-        }
+        self.check_keys(table, from)?;
+        group.socket = from.table.get("socket").map(|home| self.source.plain(home));
         for (key, value) in from.others(OWN) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 group.set.push(self.setting(&element, table, key, value)?);
-            } else if !is_endpoint && !is_host {
+            } else if !(is_host || is_endpoint && from.table.contains_key("device")) {
                 return Err(self.bad(
                     value,
-                    "no table but `link`; only endpoints have a device's, and requesters with \
-                     `system` a host's",
+                    "no table but `link`; only endpoints with `device` have a device's, and \
+                     requesters with `system` a host's",
                 ));
             }
         }
@@ -205,6 +196,59 @@ impl Reader<'_> {
             group.set.push(("type".to_owned(), "external".to_owned()));
         }
         Ok(group)
+    }
+
+    /// Refuses keys that would do nothing in a group of this table.
+    fn check_keys(&self, table: &str, from: &Table<'_>) -> Result<(), Error> {
+        let has = |key: &str| from.table.contains_key(key);
+        let is_requester = table == "requester";
+        let is_host = is_requester && has("system");
+        let is_endpoint = table == "endpoint";
+        let (device, library) = (has("device"), has("library"));
+        let host = "no such key; only requesters have hosts";
+        let wrong = [
+            ("system", !is_host, host),
+            ("workload", !is_host, host),
+            ("trace", !is_host, host),
+            ("scale", !is_host, host),
+            (
+                "socket",
+                !is_requester,
+                "no such key; only requesters are sockets of servers",
+            ),
+            (
+                "device",
+                !is_endpoint,
+                "no such key; only endpoints are devices",
+            ),
+            (
+                "library",
+                !is_endpoint,
+                "no such key; only endpoints have a memory model of yours",
+            ),
+            (
+                "library",
+                device,
+                "no library beside device; an endpoint is one of them",
+            ),
+            (
+                "argument",
+                !is_endpoint || !library,
+                "no such key without library, which gets it",
+            ),
+            (
+                "type",
+                is_endpoint && (device || library),
+                "no type beside device or library, which say it",
+            ),
+        ];
+        let mut wrong = wrong
+            .iter()
+            .filter(|(key, is_wrong, _)| *is_wrong && has(key));
+        match wrong.next() {
+            None => Ok(()),
+            Some((key, _, expected)) => Err(self.bad(&from.table[*key], expected)),
+        }
     }
 
     /// The device of a group of endpoints, changed by the group's tables.

@@ -61,6 +61,12 @@ impl<'a> Source<'a> {
                 self.read_below(inner, &format!("{key}."), set, keys)?;
                 continue;
             }
+            if keys.contains(&key) {
+                return Err(Error::Syntax {
+                    place: self.place(name.span()),
+                    message: format!("duplicate key: `{key}` is given before"),
+                });
+            }
             set(&key, &self.plain(value)).map_err(|source| {
                 let at_key = matches!(source, ConfigError::UnknownKey { .. });
                 let span = if at_key { name.span() } else { value.span() };

@@ -190,6 +190,41 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "depth = 3\n",
+        "device = \"nonsense\"\n",
+        "`nonsense`: expected no such key; only endpoints are devices",
+    ),
+    (
+        "depth = 3\n",
+        "library = \"nonsense\"\n",
+        "`nonsense`: expected no such key; only endpoints have a memory model",
+    ),
+    (
+        "depth = 3\n",
+        "argument = \"x\"\n",
+        "`x`: expected no such key without library",
+    ),
+    (
+        "library = \"memory.so\"\n",
+        "",
+        "`a=1`: expected no such key without library",
+    ),
+    (
+        "library = \"memory.so\"\nargument = \"a=1\"\n",
+        "nand = { read = \"4us\", nonsense = 4 }\n",
+        "no table but `link`; only endpoints with `device`",
+    ),
+    (
+        "device = \"cylon\"\n",
+        "device = \"cylon\"\ntype = \"fixed\"\n",
+        "`fixed`: expected no type beside device",
+    ),
+    (
+        "library = \"memory.so\"\n",
+        "library = \"memory.so\"\ndevice = \"cylon\"\n",
+        "`memory.so`: expected no library beside device",
+    ),
+    (
+        "depth = 3\n",
         "cpu = { threads = 3 }\n",
         "expected no table but `link`",
     ),
@@ -432,47 +467,4 @@ fn a_trace_is_beside_its_file_and_has_threads_of_its_own() {
         told.contains("trace = x.trace: these hosts run a kernel"),
         "{told}"
     );
-}
-
-#[test]
-fn a_host_has_one_program() {
-    for (from, to, said) in [
-        (
-            "trace = \"prog.trace\"",
-            "trace = \"prog.trace\"\nworkload = \"bfs\"",
-            "hosts.toml:6:9: `prog.trace`: expected no trace beside workload",
-        ),
-        (
-            "trace = \"prog.trace\"",
-            "",
-            "hosts.toml:2:1: `workload`: expected it to be there, or trace",
-        ),
-        (
-            "[requesters.l2]",
-            "[requesters.cpu]\nthreads = 4\n[requesters.l2]",
-            "hosts.toml:8:11: `4`: expected no cpu.threads",
-        ),
-        (
-            "system = \"base-cssd\"",
-            "",
-            "`prog.trace`: expected no such key; only requesters have hosts",
-        ),
-    ] {
-        let text = TRACED.replace(from, to);
-        let told = parse_fabric(&text, "hosts.toml").unwrap_err().to_string();
-        assert!(told.contains(said), "{told}");
-    }
-}
-
-#[test]
-fn requesters_are_sockets_of_servers() {
-    let far = "[[requesters]]\nname = \"far\"\nsocket = \"host\"\n[socket]\nlatency = \"60ns\"\n";
-    let spec = parse_fabric(&format!("{TRACED}{far}"), "hosts.toml").unwrap();
-    let sockets = spec.requesters.iter().map(|group| group.socket.as_deref());
-    assert_eq!(sockets.collect::<Vec<_>>(), [None, Some("host")]);
-    assert_eq!(spec.raw.get("socket.latency").as_deref(), Some("60ns"));
-    let endpoint = far.replace("requesters", "endpoints");
-    let told = parse_fabric(&endpoint, "hosts.toml").unwrap_err();
-    let said = "`host`: expected no such key; only requesters are sockets of servers";
-    assert!(told.to_string().contains(said), "{told}");
 }

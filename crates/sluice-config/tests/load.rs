@@ -197,6 +197,11 @@ fn a_mistake_is_reported_where_it_is() {
     assert!(error_of("[nand]\nread = 40\n").contains("expected a time from 0 to 10s"));
     assert!(error_of("[nand]\nread = [1]\n").starts_with("dev.toml:2:8: bad value"));
     assert!(error_of("[nand\nread = 1").starts_with("dev.toml:1:"));
+    let twice = error_of("\"nand.read\" = \"7us\"\n[nand]\nread = \"9us\"\n");
+    assert!(
+        twice.starts_with("dev.toml:3:1: duplicate key: `nand.read`"),
+        "{twice}"
+    );
     assert!(error_of("[nand]\nread = \"1us\"\nread = \"2us\"").starts_with("dev.toml:3:1:"));
 }
 

@@ -61,6 +61,8 @@ impl DeviceFiles {
     pub fn with_view(pid: u32) -> Result<DeviceFiles, Error> {
         let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
+            // It has ended, and whoever started it has not waited for it.
+            _ if why.raw_os_error() == Some(libc::ESRCH) => Error::Gone,
             _ => Error::Denied { pid, why },
         })?;
         match session {
@@ -231,4 +233,33 @@ fn first_word(bar: &Path) -> Option<u64> {
     let map = crate::files::map(bar, None, false, sluice_region::PAGE).ok()?;
     // SAFETY: a mapped page.
     Some(unsafe { (map.addr() as *const u64).read_volatile() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// "No such process; this root may not look at it", it said.
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its output ends when it does; then it is about to be one.
+        std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+        let stat = PathBuf::from(format!("/proc/{}/stat", child.id()));
+        let is_zombie = || std::fs::read_to_string(&stat).unwrap().contains(") Z ");
+        let limit = Instant::now() + Duration::from_secs(20);
+        while !is_zombie() {
+            assert!(Instant::now() < limit, "it does not end");
+            std::thread::yield_now();
+        }
+        let why = DeviceFiles::with_view(child.id()).err();
+        child.wait().unwrap();
+        assert!(matches!(why, Some(Error::Gone)), "{why:?}");
+    }
 }

@@ -197,7 +197,8 @@ impl<'a> Host<'a> {
             reader.order = (0..requests).collect();
             if self.given.random {
                 // FIO's order does not change from pass to pass.
-                let mut rng = Rng::stream(self.given.seed + number as u64, "files.order");
+                let mut rng =
+                    Rng::stream(self.given.seed.wrapping_add(number as u64), "files.order");
                 for last in (1..requests as usize).rev() {
                     reader.order.swap(last, rng.below(last as u64 + 1) as usize);
                 }

@@ -54,7 +54,7 @@ impl Series {
         let load = if is_empty { records } else { 0 };
         let end = match options.rounds {
             0 => u64::MAX,
-            rounds => load + rounds * round,
+            rounds => load.saturating_add(rounds.saturating_mul(round)),
         };
         Series {
             next: 0,
@@ -114,6 +114,16 @@ mod tests {
     use super::super::drive::options;
     use super::*;
     use sluice_params::RawConfig;
+
+    /// They wrapped around, and the program ended before it began.
+    #[test]
+    fn rounds_without_number_do_not_end() {
+        let options = KernelOptions {
+            given: RawConfig::of(const { &[START] }),
+            ..options(1, 1, 1 << 50)
+        };
+        assert_eq!(Series::new(&options, 3, 1 << 14).left(100), 100);
+    }
 
     #[test]
     fn records_come_before_operations() {

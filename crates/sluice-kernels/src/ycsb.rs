@@ -220,7 +220,7 @@ impl Program for Ycsb {
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
         let left = match self.options.rounds {
             0 => STRETCH,
-            rounds => (rounds * ROUND - self.done).min(STRETCH),
+            rounds => (rounds.saturating_mul(ROUND) - self.done).min(STRETCH),
         };
         let mut rec = Recorder::new(out);
         (0..left).for_each(|_| self.transaction(&mut rec, thread));

@@ -198,7 +198,7 @@ fn a_bandwidth_has_a_unit_or_is_a_number_of_megabytes() {
 }
 
 /// Values that contradict each other, and what the message must say.
-const IMPOSSIBLE: [(&[(&str, &str)], &str); 8] = [
+const IMPOSSIBLE: [(&[(&str, &str)], &str); 9] = [
     (
         &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
         "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
@@ -209,8 +209,13 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 8] = [
     ),
     (
         &[("device.capacity", "1MiB"), ("cache.ways", "16")],
-        "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has not one \
-         page of 4KiB",
+        "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has 12 pages of \
+         4KiB, too few for one set",
+    ),
+    (
+        &[("device.capacity", "64MiB"), ("cache.ways", "1000")],
+        "cache.capacity = 5%, cache.ways = 1000, device.capacity = 64MiB: the cache has 819 \
+         pages of 4KiB, too few for one set",
     ),
     (
         &[("device.capacity", "4095")],

@@ -207,6 +207,8 @@ fn bad_input_is_one_line_and_status_2() {
             "chase --file /nowhere/buffer",
             "/nowhere/buffer: No such file",
         ),
+        ("chase --size 256KiB --revisit", "more than 256KiB, 4096"),
+        ("traffic --pace 0.9ns", "expected whole nanoseconds"),
         ("kv --mix G", "invalid value 'G'"),
         (
             "kv --records 0",

@@ -99,6 +99,10 @@ fn first_misses_and_what_warms_the_cache_are_counted_apart() {
             &["--workload", walk, "--warmup", "100k"][..],
             "no more accesses than that",
         ),
+        (
+            &["--workload", passes, "--warmup", "18014398509481984pass"],
+            "\"18014398509481984pass\"",
+        ),
         (&["--workload", walk, "--warmup", "1pass"], "give accesses"),
         (
             &["--workload", passes, "--warmup", "9", "--bound"],

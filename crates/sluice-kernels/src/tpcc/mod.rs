@@ -116,7 +116,7 @@ impl Tpcc {
     /// Whether an executor's databases have had all their transactions.
     pub fn ended(&self, thread: u32) -> bool {
         let rounds = self.options.rounds;
-        rounds > 0 && self.each[self.database(thread)] >= rounds * EACH
+        rounds > 0 && self.each[self.database(thread)] >= rounds.saturating_mul(EACH)
     }
 
     /// Runs an executor's next transaction, of the mix of TPC-C 5.2.3 at its minima.

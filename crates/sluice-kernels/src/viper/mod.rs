@@ -231,7 +231,7 @@ impl Viper {
                 rank.wrapping_mul(step(keys)) % keys
             }
             // Each once, in an order of its own.
-            _ => (number * step(keys) + self.frame.options.seed) % keys,
+            _ => (number * step(keys) % keys + self.frame.options.seed % keys) % keys,
         }
     }
 

@@ -31,6 +31,19 @@ fn any_number_of_threads_leaves_the_same_store() {
     }
 }
 
+/// With a seed near 2^64 a key was deleted twice, and others never.
+#[test]
+fn each_pair_is_deleted_once_whatever_the_seed() {
+    for seed in [0, u64::MAX - 500, u64::MAX] {
+        let mut options = of(2, 2, &[]);
+        options.seed = seed;
+        let mut kernel = viper(&options);
+        run(&mut kernel, 1);
+        assert_eq!((kernel.check(), kernel.rounds()), (Ok(()), 2), "{seed}");
+        assert_eq!(kernel.0.slots.iter().flatten().count(), 700, "{seed}");
+    }
+}
+
 #[test]
 fn a_pair_lost_or_read_wrong_is_seen() {
     for damage in [0, 1] {

@@ -328,7 +328,16 @@ fn sizes(
         Amount::Share(share) => share.floor_of(u64::from(device_pages)),
         Amount::Absolute(size) => size.0 / page_bytes,
     };
-    let pages = pages - pages % given.ways.unwrap_or(1);
+    let ways = given.ways.unwrap_or(1);
+    if pages > 0 && pages < ways {
+        let message = format!(
+            "the cache has {pages} pages of {}, too few for one set; give it a page for each way \
+             at least",
+            Bytes(page_bytes)
+        );
+        return Err(raw.impossible(&keys, message));
+    }
+    let pages = pages - pages % ways;
     if pages > u64::from(device_pages) {
         let message = "the cache is larger than the device; give it the same size at most";
         return Err(raw.impossible(&["cache.capacity", "device.capacity"], message));

@@ -6,13 +6,13 @@ use serde::Serialize;
 use sluice_units::Bytes;
 
 use super::{bind, mapping};
-use crate::chase::{self, Measure, Measured};
+use crate::chase::{self, Measure, Measured, REVISIT};
 use crate::error::Error;
 use crate::memory::Buffer;
 use crate::report::{Output, Pass, Report, Sink};
 use sluice_streams::order::ChaseOrder;
 use sluice_streams::plan::{Parameters, Plan};
-use sluice_streams::size;
+use sluice_streams::{BadValue, size};
 
 /// Flags of the chase.
 #[derive(Debug, clap::Args)]
@@ -118,6 +118,11 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         threads: args.threads,
         seed: args.seed,
     })?;
+    if args.revisit && plan.nodes() <= REVISIT as u64 {
+        let least = Bytes(REVISIT as u64 * args.stride);
+        let expected = format!("more than {least}, {REVISIT} strides, with --revisit");
+        return Err(BadValue::new("size", Bytes(args.size), expected).into());
+    }
     let sink = Sink::open(&args.output)?;
     let (total, file) = (plan.total_bytes(), args.file.as_deref());
     let buffer = Buffer::open(file, total as usize).map_err(mapping(total, file))?;

@@ -136,6 +136,9 @@ fn plan(args: &Args) -> Result<Plan, Error> {
     if args.passes == 0 {
         return Err(BadValue::new("passes", 0, "1 or more").into());
     }
+    if Ps::from_ns(args.pace.as_ns()) != args.pace {
+        return Err(BadValue::new("pace", args.pace, "whole nanoseconds").into());
+    }
     let store = match args.store {
         StoreArg::Cached => Store::Cached,
         StoreArg::Nontemporal if HAS_PAST => Store::NonTemporal,

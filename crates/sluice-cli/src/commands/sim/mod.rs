@@ -131,6 +131,15 @@ fn period(text: &str) -> Result<Ps, ArgumentError> {
     }
 }
 
+impl std::fmt::Display for Warmup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warmup::Count(count) => write!(f, "{count}"),
+            Warmup::Passes(passes) => write!(f, "{passes}pass"),
+        }
+    }
+}
+
 fn warmup(text: &str) -> Result<Warmup, ArgumentError> {
     let passes = text.strip_suffix("passes").or(text.strip_suffix("pass"));
     let count = sluice_units::parse_count(passes.unwrap_or(text))?;
