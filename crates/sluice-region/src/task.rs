@@ -8,6 +8,7 @@ use crate::sys;
 use crate::tls::{Modules, Storage};
 use core::ffi::c_void;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// What a thread runs. It never returns.
 pub type Main = extern "C" fn(*mut c_void) -> !;
@@ -27,7 +28,13 @@ pub enum Descriptors {
 pub struct Room {
     stack: Range<usize>,
     storage: Storage,
+    /// The number of its thread: 0 if there is none. The kernel writes it, and clears it when the
+    /// thread has left its stack for good.
+    thread: AtomicU32,
 }
+
+/// In place of a thread's number: the room is taken for one that is not there yet.
+const TAKEN: u32 = u32::MAX;
 
 impl Room {
     /// Room with a stack at these addresses, which are mapped, writable, and nobody else's.
@@ -36,21 +43,34 @@ impl Room {
     /// The kernel's, if there is no memory.
     pub fn new(modules: &Modules, stack: Range<usize>) -> Result<Room, i32> {
         let storage = modules.storage()?;
-        Ok(Room { stack, storage })
+        Ok(Room {
+            stack,
+            storage,
+            thread: AtomicU32::new(0),
+        })
     }
 
-    /// Makes the room fit for another thread, after a fork in whose child the first does not exist.
-    pub fn clear(&self, modules: &Modules) {
-        modules.fill(&self.storage);
+    /// Takes the room for another thread, if it has none. [`Room::start`] is due.
+    pub fn take(&self, modules: &Modules) -> bool {
+        let is_free = self.thread.compare_exchange(0, TAKEN, AcqRel, Relaxed);
+        if is_free.is_ok() {
+            modules.fill(&self.storage);
+        }
+        is_free.is_ok()
+    }
+
+    /// In the child of a fork: the thread does not exist.
+    pub fn after_fork_in_child(&self) {
+        self.thread.store(0, Release);
     }
 
     /// Starts a thread here. It inherits the mask of signals of its maker. Returns its number.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's. The room is nobody's again.
     ///
     /// # Safety
-    /// The room stays as long as the thread runs, has no other thread, and `main` can run with
+    /// The room stays as long as the thread runs, was taken for it, and `main` can run with
     /// `argument` in another thread.
     pub unsafe fn start(
         &self,
@@ -62,7 +82,9 @@ impl Room {
             | libc::CLONE_SIGHAND
             | libc::CLONE_THREAD
             | libc::CLONE_SYSVSEM
-            | libc::CLONE_SETTLS;
+            | libc::CLONE_SETTLS
+            | libc::CLONE_PARENT_SETTID
+            | libc::CLONE_CHILD_CLEARTID;
         if descriptors == Descriptors::Shared {
             flags |= libc::CLONE_FILES | libc::CLONE_FS;
         }
@@ -72,9 +94,11 @@ impl Room {
             let top = top.sub(2);
             top.write(argument as usize);
             top.add(1).write(main as usize);
-            clone(flags as usize, top as usize, self.storage.pointer())
+            let thread = self.thread.as_ptr() as usize;
+            clone(flags as usize, top as usize, self.storage.pointer(), thread)
         };
         if answer < 0 {
+            self.thread.store(0, Release);
             return Err(-answer as i32);
         }
         Ok(answer as u32)
@@ -84,11 +108,11 @@ impl Room {
 /// `clone` for a thread: the child pops its argument and its function from its stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize) -> isize {
+unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize, thread: usize) -> isize {
     core::arch::naked_asm!(
         "mov r8, rdx",
-        "xor edx, edx",
-        "xor r10d, r10d",
+        "mov rdx, rcx",
+        "mov r10, rcx",
         "mov eax, {number}",
         "syscall",
         "test rax, rax",
@@ -106,11 +130,11 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize) -> isize 
 
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize) -> isize {
+unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize, thread: usize) -> isize {
     core::arch::naked_asm!(
+        "mov x4, x3",
         "mov x3, x2",
-        "mov x2, #0",
-        "mov x4, #0",
+        "mov x2, x4",
         "mov x8, {number}",
         "svc 0",
         "cbz x0, 2f",
@@ -281,14 +305,16 @@ mod tests {
             DONE.store(0, SeqCst);
             // SAFETY: this thread's own.
             unsafe { *libc::__errno_location() = 5 };
-            // SAFETY: the room stays, and the thread before has ended with it.
+            while !room.take(&modules) {
+                crate::yield_cpu();
+            }
+            assert!(!room.take(&modules), "it has a thread, or is to have one");
+            // SAFETY: the room stays, and was taken.
             unsafe { room.start(main, (turn * 10) as *mut c_void, Descriptors::Shared) }.unwrap();
             crate::futex_wait(&DONE, 0, Some(10_000_000_000));
             assert_eq!(DONE.load(SeqCst), turn * 10 + 1);
             assert_eq!(OWN.get(), 9);
             assert_eq!(crate::errno(), 5);
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            room.clear(&modules);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! other threads, which share that table. Work that needs such a descriptor is handed to it.
 
 use crate::calm::{calm, is_runtime_thread, make_stacks, set_mask, thread_stack};
+use crate::clock::{now_ns, sleep_until};
 use crate::lock::Lock;
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -21,6 +22,9 @@ const ALL_SIGNALS: u64 = u64::MAX;
 const LOOKS: u32 = 2_000;
 /// .. and before sleeping on it, from which a thread wakes up late.
 const YIELDS: u32 = 300;
+
+/// Who finds no room looks again after this.
+const ROOM_LOOK_NS: u64 = 500_000;
 
 /// What all threads need, made once.
 struct Crew {
@@ -62,6 +66,8 @@ pub fn running() -> usize {
 /// In the child of a fork: none of them exists there.
 pub fn after_fork_in_child() {
     RUNNING.store(0, Release);
+    let rooms = crew().into_iter().flat_map(|crew| &crew.rooms);
+    rooms.for_each(Room::after_fork_in_child);
     end_watch();
     SERVICE.after_fork_in_child();
 }
@@ -88,6 +94,22 @@ pub fn ring_service() {
     SERVICE.ring();
 }
 
+/// Takes a room that has no thread. One whose thread is about to be gone is waited for.
+fn free_room() -> Option<&'static Room> {
+    let crew = crew()?;
+    for look in 0..LOOKS {
+        let free = crew.rooms.iter().find(|room| room.take(&crew.modules));
+        if free.is_some() || running() >= crew.rooms.len() {
+            return free;
+        }
+        match look < YIELDS {
+            true => yield_cpu(),
+            false => sleep_until(now_ns() + ROOM_LOOK_NS),
+        }
+    }
+    None
+}
+
 /// Starts a thread that nobody waits for.
 ///
 /// Nothing is allocated: in the child of a fork the rooms of the parent's threads are free.
@@ -99,17 +121,12 @@ pub unsafe fn spawn(
     argument: *mut c_void,
     descriptors: Descriptors,
 ) -> Result<(), i32> {
-    let crew = crew().ok_or(libc::ENOMEM)?;
-    let n = RUNNING.fetch_add(1, AcqRel);
-    let Some(room) = crew.rooms.get(n) else {
-        RUNNING.fetch_sub(1, AcqRel);
-        return Err(libc::EAGAIN);
-    };
-    room.clear(&crew.modules);
+    let room = free_room().ok_or(libc::EAGAIN)?;
+    RUNNING.fetch_add(1, AcqRel);
     let mut before = 0u64;
     // It inherits the mask of its maker, so signals are blocked from its first instruction on.
     set_mask(libc::SIG_SETMASK, &ALL_SIGNALS, &raw mut before);
-    // SAFETY: the room is never freed and has no thread; the caller vouches for the rest.
+    // SAFETY: the room is never freed and was taken; the caller vouches for the rest.
     let started = unsafe { room.start(main, argument, descriptors) };
     set_mask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
     if started.is_err() {

@@ -247,3 +247,18 @@ fn signal_mode_refuses() {
         "{told} {out:#?}"
     );
 }
+
+/// The server has no descriptors for the last ones. Their threads that served it ended first, and
+/// others began on the stacks of those that ran.
+#[test]
+fn processes_that_the_server_refuses_go_on() {
+    let program = helper!("crowd.c").to_str().expect("plain letters");
+    for descriptors in [121, 123, 125, 127] {
+        let command = run().cache("1MiB").prepare([program, "40"]);
+        let few = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &few]).arg(command.get_program());
+        let out = finish(shell.args(command.get_args()));
+        assert_eq!(out.own_stdout(), "0 lost\n", "{descriptors}: {out:#?}");
+    }
+}
