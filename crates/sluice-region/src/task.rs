@@ -254,7 +254,6 @@ pub fn name_thread(name: &core::ffi::CStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::sync::atomic::{AtomicU32, Ordering::*};
 
     static DONE: AtomicU32 = AtomicU32::new(0);
     std::thread_local! {
