@@ -471,13 +471,18 @@ impl<O: Observer> Storage<O> {
         true
     }
 
-    /// Counts a page that has left if it was prefetched for nothing: then it says nothing of those
-    /// that it would have stood for.
+    /// Counts a page that was prefetched for nothing: it says nothing of those it stood for.
+    #[inline]
     fn left_unused(&mut self, left: &Evicted) {
         if left.ahead.is_some_and(Ahead::is_counted) {
-            self.stats.prefetch_unused += 1;
-            self.settle_sample(left.lpn);
+            self.settle_left(left.lpn);
         }
+    }
+
+    #[cold]
+    fn settle_left(&mut self, lpn: Lpn) {
+        self.stats.prefetch_unused += 1;
+        self.settle_sample(lpn);
     }
 
     /// The page was accessed or has left, or its accesses are not seen. If it is a sampled one,
