@@ -36,10 +36,8 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     with _bar(progress, "accesses") as told:
         found = Result(_core.simulate(device, overrides, workload, hits, checked(seed), bound,
                                       policy, whole("warmup", warmup), prefetcher, told))
-    if warmup and not found["accesses"] and found["warmup_accesses"]:
-        what = "more accesses in the workload than that"
-        raise WorkloadError(f"bad value for `warmup`: {warmup}; expected {what}", key="warmup",
-                            value=str(warmup), expected=what)
+    if not found["accesses"] and found["warmup_accesses"]:
+        raise _took_all(warmup, "more accesses in the workload than that")
     return found
 
 
@@ -63,9 +61,12 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     if instructions is not None:
         instructions = whole("instructions", instructions)
     with _bar(progress, "instructions") as told:
-        return Result(_core.simulate_system(system, workload, overrides,
-                                            whole("scale", scale, 2**32 - 1), warmup,
-                                            instructions, timeline, checked(seed), check, told))
+        found = Result(_core.simulate_system(system, workload, overrides,
+                                             whole("scale", scale, 2**32 - 1), warmup,
+                                             instructions, timeline, checked(seed), check, told))
+    if not found["instructions"] and found["warmup_instructions"]:
+        raise _took_all(found["warmup_instructions"], "more instructions in the program than that")
+    return found
 
 
 def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
@@ -84,6 +85,11 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     with _bar(progress, "requests") as told:
         return Result(_core.simulate_fabric(fabric, overrides, whole("warmup", warmup),
                                             whole("requests", requests), checked(seed), told))
+
+
+def _took_all(warmup: int, what: str) -> WorkloadError:
+    return WorkloadError(f"bad value for `warmup`: {warmup}; expected {what}", key="warmup",
+                         value=str(warmup), expected=what)
 
 
 def _bar(wanted: bool | None, what: str) -> bars.Bar:

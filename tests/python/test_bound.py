@@ -57,3 +57,9 @@ def test_a_number_that_is_too_small_or_too_large_is_named(
         with pytest.raises(sluice.BadValueError, match=f"bad value for `{key}`") as raised:
             call(number)
         assert (raised.value.key, raised.value.value) == (key, str(number))
+
+
+def test_a_warm_up_that_takes_a_whole_program_is_refused() -> None:
+    with pytest.raises(sluice.WorkloadError, match=r"`warmup`: 10000000000; expected more instr"):
+        sluice.simulate_system("base-cssd", "stream:rounds=1", scale=256, warmup=10**10,
+                               instructions=5)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from sluice import quantity
 from sluice.report import sizes, svg, units
-from sluice.reproduce import draw, quantity
+from sluice.reproduce import draw
 from sluice.reproduce.tolerance import Tolerance
 
 

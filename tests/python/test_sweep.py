@@ -15,10 +15,10 @@ from browser import Browser
 from experiments import Lab
 
 import sluice
+from sluice.quantity import spread
 from sluice.reproduce import matrix
 from sluice.reproduce.engines import Program
 from sluice.reproduce.engines.local import Local
-from sluice.reproduce.quantity import spread
 from sluice.reproduce.spread import interval
 from sluice.sweep import labels, main
 from sluice.sweep.plan import plan

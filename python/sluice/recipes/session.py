@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
+from sluice.quantity import short
 from sluice.recipes import page
 from sluice.recipes.recipe import Recipe
-from sluice.reproduce.quantity import short
 from sluice.reproduce.runner import put
 
 SCHEMA = "sluice.recipe/1"

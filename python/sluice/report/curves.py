@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from sluice.quantity import short
 from sluice.report import svg, units
 from sluice.report.content import Grid, Row
 from sluice.report.folder import Table, labels_of, read_object
 from sluice.report.template import asset, environment
-from sluice.reproduce.quantity import short
 
 CURVE_SCHEMA = "sluice.curve/1"
 _NAME = "Latency by bandwidth"

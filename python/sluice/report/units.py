@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sluice.reproduce.quantity import number, short
+from sluice.quantity import number, short
 
 ABSENT = "–"
 _TIME_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}

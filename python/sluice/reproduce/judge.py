@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from sluice.errors import ExperimentError
+from sluice.quantity import change, number, row, short
 from sluice.reproduce.claims import (
     CONTRADICTS,
     DIFFERS,
@@ -22,7 +23,6 @@ from sluice.reproduce.claims import (
     Judged,
 )
 from sluice.reproduce.grid import Grid
-from sluice.reproduce.quantity import change, number, row, short
 from sluice.reproduce.tolerance import Tolerance
 
 Pairs = dict[tuple[str, str], int]

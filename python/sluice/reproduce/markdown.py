@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sluice.quantity import number
 from sluice.reproduce import page
 from sluice.reproduce.claims import CONTRADICTS, DIFFERS, TREND, UNCHECKED
-from sluice.reproduce.quantity import number
 
 _MOST = 8
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
+from sluice.quantity import number
 from sluice.reproduce import frame, markdown, matrix, memory, page, program, words
 from sluice.reproduce.claims import CONTRADICTS, Judged
 from sluice.reproduce.engines import Arguments, Engine, Program
 from sluice.reproduce.evaluate import SCHEMA, Evaluated, document, evaluate
 from sluice.reproduce.progress import Progress
-from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment, in_order
 

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from sluice.reproduce.quantity import change, short
+from sluice.quantity import change, short
 
 _SLACK = 1 + 1e-9
 

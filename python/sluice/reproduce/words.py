@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sluice.quantity import number
 from sluice.reproduce.claims import (
     CONSISTENT,
     CONTRADICTS,
@@ -19,7 +20,6 @@ from sluice.reproduce.claims import (
     Finding,
     Judged,
 )
-from sluice.reproduce.quantity import number
 
 MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!", UNCHECKED: "?",
          CONSISTENT: "="}

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sluice.quantity import number, spread
 from sluice.reproduce import words
 from sluice.reproduce.engines import Arguments
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Cell
-from sluice.reproduce.quantity import number, spread
 from sluice.reproduce.spec import Axis
 from sluice.sweep import cells
 from sluice.sweep.pareto import COST, Frontier
