@@ -143,8 +143,23 @@ def test_a_device_whose_policy_failed_goes_on_no_more() -> None:
     one = device(policy=Fails)
     with pytest.raises(ZeroDivisionError):
         one.access(np.arange(1000) * 4096)
+    for again in (lambda: one.access([0]), lambda: one.block("read", [0])):
+        with pytest.raises(sluice.PolicyError, match="has failed before; make another device"):
+            again()
+
+
+@pytest.mark.parametrize("op", ["write", "trim"])
+def test_what_a_policy_raises_at_the_block_door_is_raised(op: str) -> None:
+    class Fails(Fifo):
+        def remove(self, set_: int, slot: int) -> None:
+            raise ZeroDivisionError
+
+    one = device(policy=Fails)
+    one.access([0])
+    with pytest.raises(ZeroDivisionError):
+        one.block(op, [0])
     with pytest.raises(sluice.PolicyError, match="has failed before; make another device"):
-        one.access([0])
+        one.block("flush", [0])
 
 
 def test_its_own_policy_cannot_ask_it() -> None:

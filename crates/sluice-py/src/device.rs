@@ -73,10 +73,7 @@ impl Device {
         latencies: PyBuffer<f64>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        if self.failed {
-            let message = "a class of this device has failed before; make another device";
-            return Err(errors::policy(py, message));
-        }
+        self.check_classes(py)?;
         let addresses = addresses.to_vec(py)?;
         let writes = writes.map(|writes| writes.to_vec(py)).transpose()?;
         let writes: Option<Vec<bool>> =
@@ -100,10 +97,7 @@ impl Device {
         let took = detached(py, &progress, |stop| {
             bulk.access(given, |done| raised.is_some() || stop(done))
         })?;
-        let refused = bulk.device().stats().policy_refused;
-        let settled = settle(py, &self.raised, self.has_policy, refused);
-        self.failed = settled.is_err();
-        settled?;
+        self.settle(py)?;
         let took: Vec<f64> = took.iter().map(|took| took.0 as f64 / PS_PER_NS).collect();
         latencies.copy_from_slice(py, &took)
     }
@@ -112,7 +106,8 @@ impl Device {
     /// `latencies`.
     ///
     /// Raises `sluice.BadValueError` before anything is asked for, and `sluice.WorkloadError` if
-    /// the device has no flash, or none that can be written any more.
+    /// the device has no flash, or none that can be written any more. Classes of the device may
+    /// fail as in `access`.
     #[pyo3(signature = (op, pages, counts, at_ns, latencies))]
     fn block(
         &mut self,
@@ -123,6 +118,7 @@ impl Device {
         at_ns: Option<PyBuffer<f64>>,
         latencies: PyBuffer<f64>,
     ) -> PyResult<()> {
+        self.check_classes(py)?;
         let op = match op {
             "read" => BlockOp::Read,
             "write" => BlockOp::Write,
@@ -152,7 +148,11 @@ impl Device {
             at: at.as_deref(),
         };
         let progress = Progress::new(None, Some(pages.len() as u64));
-        let took = detached(py, &progress, |stop| bulk.block(given, stop))?;
+        let raised = &self.raised;
+        let took = detached(py, &progress, |stop| {
+            bulk.block(given, |done| raised.is_some() || stop(done))
+        })?;
+        self.settle(py)?;
         let took = took.map_err(|refused| errors::refused(py, &refused))?;
         let took: Vec<f64> = took.iter().map(|took| took.0 as f64 / PS_PER_NS).collect();
         latencies.copy_from_slice(py, &took)
@@ -188,6 +188,29 @@ impl Device {
 }
 
 impl Device {
+    /// A device whose classes have failed goes on no more.
+    fn check_classes(&self, py: Python<'_>) -> PyResult<()> {
+        match self.failed {
+            false => Ok(()),
+            true => {
+                let message = "a class of this device has failed before; make another device";
+                Err(errors::policy(py, message))
+            }
+        }
+    }
+
+    /// Raises what a class raised meanwhile, or that a policy broke its contract.
+    fn settle(&mut self, py: Python<'_>) -> PyResult<()> {
+        let bulk = self
+            .bulk
+            .get_mut()
+            .unwrap_or_else(|broken| broken.into_inner());
+        let refused = bulk.device().stats().policy_refused;
+        let settled = settle(py, &self.raised, self.has_policy, refused);
+        self.failed = settled.is_err();
+        settled
+    }
+
     /// Every page must be on the device: checked before anything is asked for.
     fn check_pages(&self, py: Python<'_>, pages: &[u64], counts: &[u64]) -> PyResult<()> {
         let has = u64::from(self.config.pages);
