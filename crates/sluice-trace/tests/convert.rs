@@ -382,6 +382,28 @@ fn one_cpu_can_be_taken_out_and_several_are_lost() {
     );
 }
 
+/// CPUs go on after their last accesses, and an instruction that ends the trace has none at all.
+#[test]
+fn instructions_after_the_last_access_are_kept() {
+    let dir = TempDir::new().unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| dir.path().join(name));
+    let mut writer = Writer::create(&a, &Header::new("test")).unwrap();
+    for cpu in [0, 1] {
+        let one = access(5, Kind::Load, 64, 8);
+        writer.push(&Access { cpu, ..one }).unwrap();
+    }
+    writer.finish(&[1000, 2000]).unwrap();
+    let executed = |path| Reader::open(path).unwrap().cpus().to_vec();
+    run("sluice", &a, "sluice", &b, &Options::default());
+    assert_eq!(executed(&b), [1000, 2000]);
+    let options = Options {
+        cpu: Some(1),
+        ..Options::default()
+    };
+    run("sluice", &a, "sluice", &c, &options);
+    assert_eq!(executed(&c), [0, 2000]);
+}
+
 #[test]
 fn columns_are_names_with_an_address_among_them() {
     for good in [

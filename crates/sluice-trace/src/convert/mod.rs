@@ -137,6 +137,12 @@ pub trait Source {
         None
     }
 
+    /// Instructions that each CPU has executed at its end, with those after its last access, as far
+    /// as the trace says so.
+    fn executed(&self) -> &[u64] {
+        &[]
+    }
+
     /// What a user should know, at the end.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -150,6 +156,10 @@ pub trait Sink {
     /// # Errors
     /// What cannot be written.
     fn push(&mut self, access: &Access) -> Result<(), Error>;
+
+    /// Instructions that each CPU has executed at its end; most formats have no place for those
+    /// after its last access.
+    fn executed(&mut self, _cpus: &[u64]) {}
 
     /// The end. What a user should know.
     ///
@@ -290,6 +300,7 @@ pub fn convert(
             return Ok(None);
         }
     }
+    sink.executed(&executed(&*source, options.cpu));
     report.notes = source.notes();
     if from.has_requests() {
         report.notes.push(options.request.note());
@@ -298,6 +309,14 @@ pub fn convert(
     report.lost = lost(from, to, held, options);
     report.notes.extend(clock(from, to, options));
     Ok(Some(report))
+}
+
+/// What the CPUs have executed at their ends: all of them, or the one that is converted.
+fn executed(source: &dyn Source, only: Option<u32>) -> Vec<u64> {
+    let cpus = (0..).zip(source.executed());
+    let wanted = |cpu| only.is_none_or(|only| only == cpu);
+    cpus.map(|(cpu, count)| if wanted(cpu) { *count } else { 0 })
+        .collect()
 }
 
 /// What there was to lose in what was converted.

@@ -42,6 +42,10 @@ impl Source for Native {
         Some(self.0.header())
     }
 
+    fn executed(&self) -> &[u64] {
+        self.0.cpus()
+    }
+
     fn notes(&self) -> Vec<String> {
         let unfinished = self.0.unfinished();
         unfinished.iter().map(ToString::to_string).collect()
@@ -50,18 +54,28 @@ impl Source for Native {
 
 fn create(output: Output, header: &Header, _: &Options) -> Result<Box<dyn Sink>, Error> {
     let (file, _) = output.file(FORMAT.name)?;
-    Ok(Box::new(Made(Writer::new(file, header)?)))
+    Ok(Box::new(Made {
+        writer: Writer::new(file, header)?,
+        executed: Vec::new(),
+    }))
 }
 
-struct Made(Writer<File>);
+struct Made {
+    writer: Writer<File>,
+    executed: Vec<u64>,
+}
 
 impl Sink for Made {
     fn push(&mut self, access: &Access) -> Result<(), Error> {
-        self.0.push(access)
+        self.writer.push(access)
+    }
+
+    fn executed(&mut self, cpus: &[u64]) {
+        self.executed = cpus.to_vec();
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<String>, Error> {
-        self.0.finish(&[])?;
+        self.writer.finish(&self.executed)?;
         Ok(Vec::new())
     }
 }
