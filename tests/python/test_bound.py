@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -36,6 +38,22 @@ def test_a_bound_is_refused_where_it_is_none(device: str, overrides: dict[str, s
         sluice.simulate(device, overrides, DRAWS, bound=True, warmup=warmup)
     assert raised.value.key == "bound"
     assert sluice.simulate(device, overrides, DRAWS, warmup=warmup).cache.optimum_misses is None
+
+
+# Less memory than an entry for each page number, or for each set, would take.
+FAR = """
+import resource, sluice
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+pages = [2**32 - 1, 0, 2**32 - 1, 7, 0]
+print(sluice.optimum(pages, 4), sluice.optimum(pages, 1), sluice.optimum(pages, 2**32 - 1, 1))
+"""
+
+
+def test_a_bound_takes_memory_for_what_occurs_alone() -> None:
+    # With one page held 7 must displace; modulo 2^32 - 1 the largest page shares its set with 0.
+    done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("3 5 5\n", 0), done.stderr
 
 
 PAGES = np.arange(4, dtype=np.uint32)
