@@ -57,8 +57,10 @@ def test_errors_are_the_package_s_own() -> None:
         sluice.simulate_system("base-cssd", "srad", {"cpu.threads": 4})
     with pytest.raises(sluice.ImpossibleError, match="system.scale = 0"):
         sluice.simulate_system("base-cssd", "srad", scale=0)
-    with pytest.raises(sluice.BadValueError, match="timeline"):
-        sluice.simulate_system("base-cssd", "srad", timeline="soon")
+    for timeline, said in [("soon", "a number with a unit"), ("1ps", "1us at least"),
+                           ("0us", "1us at least")]:
+        with pytest.raises(sluice.BadValueError, match=f"`timeline`.*{said}"):
+            sluice.simulate_system("base-cssd", "srad", timeline=timeline, **SHORT)
     small = {"device.capacity": "4GiB", "ftl.gc_threshold": 2}
     with pytest.raises(sluice.WorkloadError, match="device.capacity is 32MiB"):
         sluice.simulate_system("base-cssd", "srad", small, scale=128)

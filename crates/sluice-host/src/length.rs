@@ -12,3 +12,8 @@ pub struct RunLength {
     /// Stretches of the timeline, if it is not 0: their length.
     pub sample_every: Ps,
 }
+
+impl RunLength {
+    /// The least stretch of a timeline: each makes a row, and a second of simulated time a million.
+    pub const SAMPLE_EVERY_MIN: Ps = Ps::from_us(1);
+}

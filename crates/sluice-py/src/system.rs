@@ -70,6 +70,17 @@ pub fn resolve<'py>(
     texts(py, &text)
 }
 
+/// The time between two rows of a timeline.
+fn period(py: Python<'_>, text: &str) -> PyResult<Ps> {
+    let bad = |expected: &str| errors::bad_value(py, "timeline", text, expected);
+    let every = text.parse::<Ps>().map_err(|error| bad(&error.expected))?;
+    let least = RunLength::SAMPLE_EVERY_MIN;
+    match every < least {
+        true => Err(bad(&format!("{least} at least"))),
+        false => Ok(every),
+    }
+}
+
 /// Runs without the interpreter's lock, and returns the object's text.
 pub fn simulate(
     py: Python<'_>,
@@ -82,11 +93,7 @@ pub fn simulate(
         parse_kernel(asked.workload, asked.seed).map_err(|error| errors::workload(py, &error))?;
     let sample_every = match asked.timeline {
         None => Ps::ZERO,
-        Some(text) => text
-            .parse()
-            .map_err(|error: sluice_units::ParseUnitError| {
-                errors::bad_value(py, "timeline", text, &error.expected)
-            })?,
+        Some(text) => period(py, text)?,
     };
     let length = SystemPlan::length(asked.scale, &kernel, asked.warmup, asked.instructions);
     let plan = SystemPlan {

@@ -8,6 +8,7 @@ use crate::result_args::ResultArgs;
 use crate::settings::DeviceArgs;
 use crate::traces;
 use clap::{Args, ValueEnum};
+use sluice_host::RunLength;
 use sluice_replay::{Placement, Replay};
 use sluice_units::Ps;
 use std::path::{Path, PathBuf};
@@ -121,12 +122,10 @@ pub enum Warmup {
     Passes(u64),
 }
 
-/// The least period of a timeline: each makes a row, and a second of simulated time a million.
-const PERIOD_MIN: Ps = Ps::from_us(1);
-
 fn period(text: &str) -> Result<Ps, ArgumentError> {
+    let least = RunLength::SAMPLE_EVERY_MIN;
     match text.parse::<Ps>()? {
-        period if period < PERIOD_MIN => Err(ArgumentError::Expected("1us at least".to_owned())),
+        period if period < least => Err(ArgumentError::Expected(format!("{least} at least"))),
         period => Ok(period),
     }
 }
