@@ -123,8 +123,10 @@ def test_what_it_raises_comes_out_as_it_is(method: str) -> None:
 @pytest.mark.parametrize(("answer", "error", "says"), [
     (1 << 20, sluice.PolicyError, "answered slot 1048576"),
     (None, sluice.PolicyError, "found no page"),
-    ("three", TypeError, "str"),
-    (-1, OverflowError, "out of range"),
+    ("three", sluice.PolicyError, "answered 'three'; expected a slot, or None"),
+    (1.0, sluice.PolicyError, "answered 1.0"),
+    (-1, sluice.PolicyError, "victim of set 0 answered -1"),
+    (1 << 40, sluice.PolicyError, "answered 1099511627776"),
 ])
 def test_nonsense_is_refused(answer: object, error: type[Exception], says: str) -> None:
     class Wrong(Lru):
@@ -132,6 +134,15 @@ def test_nonsense_is_refused(answer: object, error: type[Exception], says: str) 
             return answer
 
     with pytest.raises(error, match=says):
+        sluice.simulate("cylon", SMALL, SPEC, policy=Wrong)
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    class Wrong(Lru):
+        def tick(self, now_ps: int) -> Any:
+            return -1
+
+    with pytest.raises(sluice.PolicyError, match="tick answered -1; expected a time in pico"):
         sluice.simulate("cylon", SMALL, SPEC, policy=Wrong)
 
 

@@ -9,9 +9,12 @@ import os
 import random
 import struct
 import subprocess
+import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 
 import sluice
@@ -218,8 +221,56 @@ def test_what_is_no_trace_is_refused(trace: tuple[Path, np.ndarray], tmp_path: P
     with pytest.raises(sluice.TraceError, match="not a Sluice trace") as told:
         sluice.read_trace(other)
     assert told.value.value == str(other)
-    with pytest.raises(sluice.TraceError, match="nowhere"):
-        sluice.read_trace(tmp_path / "nowhere")
+    for name in ("nowhere", "now\udcffhere"):
+        with pytest.raises(sluice.TraceError, match="now"):
+            sluice.read_trace(tmp_path / name)
+
+
+def index_at(file: bytes) -> int:
+    """As docs/trace-format.md has it."""
+    return int.from_bytes(file[16:24], "little")
+
+
+def leb128(number: int) -> bytes:
+    more, last = divmod(number, 128)
+    return bytes([last | 128]) + leb128(more) if more else bytes([last])
+
+
+def test_an_index_that_claims_too_much_is_refused(
+        trace: tuple[Path, np.ndarray], tmp_path: Path) -> None:
+    """Its checksum is right: nothing but its last block contradicts it."""
+    file, zstd = trace[0].read_bytes(), pyarrow.Codec("zstd")
+    at = index_at(file)
+    size, _ = struct.unpack("<II", file[at + 4:at + 12])
+    raw = zstd.decompress(file[at + 12:-4], size).to_pybytes()
+    # It ends with the accesses, and the CPUs with their instructions.
+    end = leb128(300_000) + leb128(1) + leb128(299_999)
+    assert raw.endswith(end)
+    raw = raw.removesuffix(end) + leb128(2**60) + leb128(1) + leb128(299_999)
+    packed = zstd.compress(raw).to_pybytes()
+    index = b"SLIX" + struct.pack("<II", len(raw), len(packed)) + packed
+    false = tmp_path / "false.trace"
+    false.write_bytes(file[:at] + index + struct.pack("<I", zlib.crc32(index)))
+    claimed = sluice.read_trace(false)
+    assert len(claimed) == 2**60
+    with pytest.raises(sluice.TraceError, match="not the one of the index"):
+        claimed[:]
+
+
+def test_a_trace_that_was_not_finished_is_simulated_with_a_warning(
+        trace: tuple[Path, np.ndarray], tmp_path: Path) -> None:
+    file = bytearray(trace[0].read_bytes())
+    cut = tmp_path / "cut.trace"
+    # Within the last block, and no place of an index yet.
+    at, file[16:24] = index_at(file), bytes(8)
+    cut.write_bytes(file[:at - 100])
+    script = ("import sluice, sys; "
+              "told = sluice.simulate('cylon', {'device.capacity': '4GiB'}, f'trace:{sys.argv[1]}')"
+              "; print(told.accesses >= len(sluice.read_trace(sys.argv[1])) > 65_536)")
+    done = subprocess.run([sys.executable, "-c", script, cut], capture_output=True, text=True,
+                          check=True)
+    warned = f"<string>:1: UserWarning: {cut}: {sluice.read_trace(cut).unfinished}\n"
+    assert (done.stdout, done.stderr) == ("True\n", warned)
 
 
 def test_block_requests_of_a_trace_are_those_of_a_device(tmp_path: Path) -> None:
@@ -244,6 +295,9 @@ def test_block_requests_of_a_trace_are_those_of_a_device(tmp_path: Path) -> None
                            "cylon", "--set", "device.capacity=64MiB", "--json"], check=True,
                           capture_output=True, text=True)
     replayed = json.loads(told.stdout)
+    with pytest.raises(sluice.TraceError, match="only `sluice sim --device` replays") as refused:
+        sluice.simulate("cylon", {"device.capacity": "64MiB"}, f"trace:{trace}")
+    assert str(refused.value).count(str(trace)) == 1
     device = sluice.Device("cylon", device_capacity="64MiB")
     for op, first, count in requests:
         device.block(op, [first], counts=[count])

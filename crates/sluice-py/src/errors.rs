@@ -1,5 +1,6 @@
 //! Errors of the Rust crates as the exceptions of `sluice.errors`, a class for each kind.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
@@ -9,6 +10,7 @@ use sluice_net::FabricError;
 use sluice_simulation::{FabricRunError, SystemError};
 use sluice_streams::SpecError;
 use sluice_units::Bytes;
+use std::path::Path;
 
 /// What a configuration error says besides its message.
 #[derive(Default)]
@@ -101,6 +103,38 @@ pub fn refused(py: Python<'_>, why: &sluice_model::Refused) -> PyErr {
     raise(py, &why.to_string(), &details)
 }
 
+/// The exception for an answer of a policy that is none; what the answer itself raised while it
+/// was looked at stays as it is.
+pub fn answer(given: &Bound<'_, PyAny>, error: &PyErr, what: &str, expected: &str) -> PyErr {
+    no_answer(given, error, "policy", what, expected)
+}
+
+/// The same for the answer of a prefetcher.
+pub fn picks(given: &Bound<'_, PyAny>, error: &PyErr, what: &str) -> PyErr {
+    no_answer(given, error, "prefetcher", what, "page numbers")
+}
+
+fn no_answer(
+    given: &Bound<'_, PyAny>,
+    error: &PyErr,
+    argument: &str,
+    what: &str,
+    expected: &str,
+) -> PyErr {
+    let py = given.py();
+    if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyOverflowError>(py) {
+        return error.clone_ref(py);
+    }
+    match given.repr() {
+        Ok(given) => of_class(
+            py,
+            argument,
+            &format!("{what} answered {given}; expected {expected}"),
+        ),
+        Err(error) => error,
+    }
+}
+
 /// The exception for a prefetcher that broke its contract.
 pub fn prefetcher(py: Python<'_>, message: &str) -> PyErr {
     of_class(py, "prefetcher", message)
@@ -166,16 +200,17 @@ pub fn too_large(py: Python<'_>, config: &DeviceConfig, footprint_bytes: u64) ->
 }
 
 /// The exception for a trace that cannot be read.
-pub fn trace(py: Python<'_>, path: &str, error: &sluice_trace::Error) -> PyErr {
+pub fn trace(py: Python<'_>, path: &Path, error: &sluice_trace::Error) -> PyErr {
+    let path = path.display();
     let details = Details {
         class: "TraceError",
         key: Some("path".to_owned()),
-        value: Some(path.to_owned()),
+        value: Some(path.to_string()),
         ..Details::default()
     };
-    // What the system refuses names the path already.
+    // These name the path already.
     let message = match error {
-        sluice_trace::Error::Io { .. } => error.to_string(),
+        sluice_trace::Error::Io { .. } | sluice_trace::Error::Input { .. } => error.to_string(),
         _ => format!("{path}: {error}"),
     };
     raise(py, &message, &details)

@@ -129,7 +129,11 @@ impl External for PyPolicy {
             let found =
                 policy.call_method1(intern!(policy.py(), "victim"), (set.0, ask.clone_ref(py)));
             ask.borrow_mut(py).0 = None;
-            let slot: Option<u32> = found?.extract()?;
+            let found = found?;
+            let slot = found.extract::<Option<u32>>().map_err(|error| {
+                let what = format!("victim of set {}", set.0);
+                errors::answer(&found, &error, &what, "a slot, or None")
+            })?;
             Ok(slot.map(Slot))
         })??;
         // Asked once more by the model; here the user learns of it at once.
@@ -159,7 +163,9 @@ impl External for PyPolicy {
         }
         let next = self.call(|policy| {
             let next = policy.call_method1(intern!(policy.py(), "tick"), (now.0,))?;
-            next.extract::<Option<u64>>()
+            next.extract::<Option<u64>>().map_err(|error| {
+                errors::answer(&next, &error, "tick", "a time in picoseconds, or None")
+            })
         })?;
         next.map(Ps)
     }

@@ -2,11 +2,15 @@
 
 use crate::errors;
 use crate::raised::Raised;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
 use sluice_model::prefetch::{Arrival, External, Outcome, PICKS_MAX, Picks, Reach, Seen};
 use sluice_units::Ps;
+
+/// No device has so many pages.
+const BEYOND: u64 = u64::MAX;
 
 /// An instance of the user's class.
 pub struct PyPrefetcher {
@@ -63,8 +67,21 @@ impl External for PyPrefetcher {
             let answer = prefetcher.call_method1(intern!(prefetcher.py(), "access"), told)?;
             let most = reach.degree as usize;
             let mut pages = Vec::with_capacity(most);
-            for page in answer.try_iter()? {
-                pages.push(page?.extract::<u64>()?);
+            let refused = |given: &Bound<'_, PyAny>, error: &PyErr| {
+                let what = format!("access of page {}", seen.lpn.0);
+                errors::picks(given, error, &what)
+            };
+            let each = answer
+                .try_iter()
+                .map_err(|error| refused(&answer, &error))?;
+            for page in each {
+                let page = page?;
+                let number = match page.extract::<u64>() {
+                    // Before the first page, or far behind the last: no page of the device.
+                    Err(error) if error.is_instance_of::<PyOverflowError>(page.py()) => BEYOND,
+                    number => number.map_err(|error| refused(&page, &error))?,
+                };
+                pages.push(number);
                 if pages.len() > most {
                     let message = format!(
                         "access of page {} picked more than {most} pages, the degree it was given",

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use sluice_trace::{Error, Reader};
 use std::fs::File;
 use std::io::BufReader;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of an access; `sluice.trace.ACCESS` is the same as a NumPy type.
@@ -17,7 +18,7 @@ const BATCH: usize = 1 << 20;
 /// A trace file that was opened.
 #[pyclass(frozen)]
 pub struct TraceReader {
-    path: String,
+    path: PathBuf,
     /// Number of accesses.
     #[pyo3(get)]
     accesses: u64,
@@ -38,12 +39,12 @@ pub struct TraceReader {
 impl TraceReader {
     /// Opens a file. Raises `sluice.TraceError`.
     #[new]
-    fn open(py: Python<'_>, path: &str) -> PyResult<TraceReader> {
-        let reader = py.detach(|| Reader::open(path));
-        let reader = reader.map_err(|error| errors::trace(py, path, &error))?;
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<TraceReader> {
+        let reader = py.detach(|| Reader::open(&path));
+        let reader = reader.map_err(|error| errors::trace(py, &path, &error))?;
         let header = serde_json::to_value(reader.header()).unwrap_or_default();
         Ok(TraceReader {
-            path: path.to_owned(),
+            path,
             accesses: reader.accesses(),
             cpus: reader.cpus().to_vec(),
             unfinished: reader.unfinished().map(|what| what.to_string()),
@@ -76,7 +77,8 @@ fn records(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, Error> {
     reader.seek_access(start)?;
-    let mut records = Vec::with_capacity(count * RECORD_BYTES);
+    // An index may claim more accesses than there is memory for: they are taken as they come.
+    let mut records = Vec::with_capacity(count.min(BATCH) * RECORD_BYTES);
     for (number, access) in reader.take(count).enumerate() {
         let access = access?;
         records.extend(access.address.to_ne_bytes());

@@ -1,13 +1,17 @@
 //! What a simulated device is asked: a pattern, or a trace by its path.
 
 use crate::errors;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
 use sluice_replay::{Placement, Replay};
 use sluice_streams::{Spec, Stream};
+use std::ffi::CString;
 
 /// How a trace is told from a pattern.
 const TRACE: &str = "trace:";
+/// Frames from the one that calls this module to the user's.
+const CALLER: i32 = 2;
 
 /// A workload that fits on its device.
 pub enum Workload {
@@ -21,7 +25,8 @@ impl Workload {
         let workload = match text.strip_prefix(TRACE) {
             Some(path) => {
                 let replay = Replay::open(path.as_ref(), Placement::Touch)
-                    .map_err(|error| errors::trace(py, path, &error))?;
+                    .map_err(|error| errors::trace(py, path.as_ref(), &error))?;
+                warn_of_unfinished(py, path, &replay)?;
                 Workload::Trace(path.to_owned(), Box::new(replay))
             }
             None => Workload::Pattern(
@@ -53,7 +58,7 @@ impl Workload {
             Workload::Pattern(spec) => Ok(spec.streams()),
             Workload::Trace(path, replay) => {
                 let streams = replay.streams();
-                streams.map_err(|error| errors::trace(py, path, &error))
+                streams.map_err(|error| errors::trace(py, path.as_ref(), &error))
             }
         }
     }
@@ -62,9 +67,18 @@ impl Workload {
     pub fn check(&self, py: Python<'_>) -> PyResult<()> {
         match self {
             Workload::Pattern(_) => Ok(()),
-            Workload::Trace(path, replay) => replay
-                .failure()
-                .map_or(Ok(()), |error| Err(errors::trace(py, path, &error))),
+            Workload::Trace(path, replay) => replay.failure().map_or(Ok(()), |error| {
+                Err(errors::trace(py, path.as_ref(), &error))
+            }),
         }
     }
+}
+
+/// What the command prints as well: a part of what was recorded may be missing.
+fn warn_of_unfinished(py: Python<'_>, path: &str, replay: &Replay) -> PyResult<()> {
+    let Some(unfinished) = replay.unfinished() else {
+        return Ok(());
+    };
+    let message = CString::new(format!("{path}: {unfinished}"))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER)
 }
