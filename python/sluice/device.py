@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sluice import _core
 from sluice import progress as bars
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
+from sluice.overrides import given
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked
@@ -40,7 +41,7 @@ class Device:
                  seed: int = 1, policy: Callable[[PolicySpace], Policy] | None = None,
                  prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None,
                  **settings: object) -> None:
-        values = dict(overrides or {}) | _by_key(settings)
+        values = given(overrides) | given(_by_key(settings))
         self.preset = preset
         self._core = _core.Device(preset, values, checked(seed), policy, prefetcher)
         self._lock = threading.Lock()
@@ -58,8 +59,9 @@ class Device:
         ``at_ns``, nanoseconds that never go back: several are under way then.
 
         ``progress`` shows a bar (default: in a notebook, if it takes longer than a second). Ctrl-C
-        ends it after the accesses that were made. Raises :class:`sluice.BadValueError` before
-        anything is asked for, if an array has no such values or another length.
+        ends it after the accesses that were made; a device whose ``policy`` or ``prefetcher`` was
+        interrupted goes on no more. Raises :class:`sluice.BadValueError` before anything is asked
+        for, if an array has no such values or another length.
 
         >>> import numpy as np, sluice
         >>> device = sluice.Device("cxl-ssd", device_capacity="64MiB", cache_capacity="1MiB")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 
 class Error(Exception):
     """Base of every exception that Sluice raises on purpose."""
@@ -85,6 +87,11 @@ class RunError(Error):
         super().__init__(message)
         self.status = status
         self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A pool of processes hands it on: keywords have to be given again."""
+        again = partial(type(self), status=self.status, result=self.result)
+        return again, self.args, self.__dict__
 
 
 class BusyError(Error):

@@ -7,17 +7,20 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from sluice.errors import ControlError, InputError, RunError
+from sluice.overrides import given
 from sluice.reproduce import program
 from sluice.result import Result
 from sluice.seeds import checked
 
 _PAGE = 4096
+_GRACE_S = 10
 
 
 def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
@@ -44,7 +47,7 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
     """
     words = [os.fspath(word) for word in command]
     seed = checked(seed)
-    values = (overrides or {}).items()
+    values = given(overrides).items()
     sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
     if profile:
         sets.append("--profile" if profile is True else f"--profile={profile}")
@@ -52,19 +55,34 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
         out = Path(folder) / "out"
         start = [str(program.find(None)), "run", "--device", device, *sets, "--seed", str(seed),
                  "--trap", trap, "--out", str(out), "--", *words]
-        done = subprocess.run(start, capture_output=capture, text=True, errors="replace",
-                              check=False)
+        done = _done(start, capture)
         stats = out / "stats.json"
         if not stats.is_file():
             raise InputError(_last(done.stderr) if capture else
                              f"`sluice run` refused, as it said; status {done.returncode}")
         result = Result(json.loads(stats.read_text(encoding="utf-8")))
     if capture:
-        result["output"], result["errors"] = done.stdout, done.stderr
+        result.output, result.errors = done.stdout, done.stderr
     if done.returncode != 0:
         raise RunError(f"{words[0]} ended with status {done.returncode}", status=done.returncode,
                        result=result)
     return result
+
+
+def _done(start: list[str], capture: bool) -> subprocess.CompletedProcess[str]:
+    """What came of a command. One that is given up is asked to end, and passes that on to its
+    program; killed at once it would leave the program behind."""
+    pipe = subprocess.PIPE if capture else None
+    with subprocess.Popen(start, stdout=pipe, stderr=pipe, text=True, errors="replace") as child:
+        try:
+            output, errors = child.communicate()
+        except BaseException:
+            child.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_GRACE_S)
+            child.kill()
+            raise
+    return subprocess.CompletedProcess(start, child.returncode, output, errors)
 
 
 def attach(pid: int) -> Control:
@@ -163,7 +181,7 @@ class Control:
 
     def set(self, settings: Mapping[str, object]) -> Result:
         """Change parameters, all or none."""
-        return self._ask("set", *(f"{key}={value}" for key, value in settings.items()))
+        return self._ask("set", *(f"{key}={value}" for key, value in given(settings).items()))
 
     def resident(self) -> npt.NDArray[np.bool_]:
         """For each page of the device whether the cache has it."""

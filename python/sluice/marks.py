@@ -20,7 +20,10 @@ def mark(name: str) -> bool:
     False
     """
     set_mark = getattr(ctypes.CDLL(None), "sluice_mark", None)
-    code = _NOT_HERE if set_mark is None else set_mark(name.encode())
+    if set_mark is None:
+        return False
+    # A text of C would end at the first zero.
+    code = _INVALID if "\0" in name else set_mark(name.encode(errors="replace"))
     if code == _NOT_HERE:
         return False
     if code == _INVALID:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sluice import _core
 from sluice.errors import BadValueError
+from sluice.overrides import given
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked, whole
@@ -107,7 +108,7 @@ def resolve(device: str, overrides: Mapping[str, object] | None = None) -> dict[
     >>> sluice.resolve("cxl-ssd", {"nand.read": "5us"})["nand.read"]
     '5us'
     """
-    return _core.resolve(device, overrides)
+    return _core.resolve(device, given(overrides))
 
 
 def resolve_system(system: str, overrides: Mapping[str, object] | None = None, scale: int = 1
@@ -121,7 +122,7 @@ def resolve_system(system: str, overrides: Mapping[str, object] | None = None, s
     >>> sluice.resolve_system("skybyte-full", scale=2)["migration.capacity"]
     '1GiB'
     """
-    return _core.resolve_system(system, overrides, scale)
+    return _core.resolve_system(system, given(overrides), whole("scale", scale, 2**32 - 1))
 
 
 def replay(device: str, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
@@ -138,7 +139,7 @@ def replay(device: str, overrides: Mapping[str, object] | None, pages: npt.Array
     >>> sluice.replay("cxl-ssd", small, np.tile(np.arange(256), 4)).hits        # 256 pages fit
     768
     """
-    return Result(_core.replay(device, overrides, _numbers(pages), checked(seed), policy,
+    return Result(_core.replay(device, given(overrides), _numbers(pages), checked(seed), policy,
                                prefetcher))
 
 
@@ -152,7 +153,7 @@ def policy_misses(device: str, overrides: Mapping[str, object] | None, pages: np
     >>> sluice.policy_misses("cxl-ssd", small, np.tile(np.arange(257), 4)).misses
     1028
     """
-    return Result(_core.policy_misses(device, overrides, _numbers(pages), checked(seed)))
+    return Result(_core.policy_misses(device, given(overrides), _numbers(pages), checked(seed)))
 
 
 def optimum(pages: npt.ArrayLike, cache_pages: int, ways: int | None = None) -> int:

@@ -56,7 +56,8 @@ def axis(name: str, labels: Sequence[str]) -> Column:
     for kind, text in ((int, _WHOLE), (float, _NUMBER)):
         if all(text.fullmatch(label) for label in labels):
             numbers = [kind(label) for label in labels]
-            if len(set(numbers)) == len(set(labels)):
+            is_held = kind is int or all(map(math.isfinite, numbers))
+            if is_held and len(set(numbers)) == len(set(labels)):
                 return Column(name, "axis", numbers)
     return Column(name, "axis", list(labels))
 
@@ -209,8 +210,12 @@ def read_runs(path: str | PathLike[str]) -> Runs:
     except pyarrow.ArrowInvalid:
         raise TableError(f"{path}: no file in Parquet's format") from None
     found = (table.schema.metadata or {}).get(KEY)
-    schema = json.loads(found).get("schema") if found else None
-    if schema != SCHEMA:
-        what = f"its schema is {schema}" if schema else "Sluice has not made it"
-        raise TableError(f"{path}: {what}; {SCHEMA} was needed, as `sluice sweep` writes it")
-    return Runs(table)
+    try:
+        about = json.loads(found) if found else {}
+        schema = about.get("schema") if isinstance(about, dict) else about
+        if schema == SCHEMA:
+            return Runs(table)
+    except ValueError:
+        raise TableError(f"{path}: what it says of itself is damaged") from None
+    what = f"its schema is {schema}" if schema else "Sluice has not made it"
+    raise TableError(f"{path}: {what}; {SCHEMA} was needed, as `sluice sweep` writes it")

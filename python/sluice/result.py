@@ -11,10 +11,12 @@ _SHOWN = ("kind", "device", "system", "workload", "time_s", "sim_time_s", "wall_
           "latency_ns.accesses.p99", "latency_ns.achieved.mean", "latency_ns.achieved.p99",
           "latency_ns.mean", "latency_ns.p99", "bandwidth_mb_s")
 _PARTS = 12
+# Only traps are seen there.
+_LIVE = ("run", "vm")
 
 
 class Result(dict[str, Any]):
-    """A result as a ``dict`` whose keys are attributes too, however deep.
+    """A result as a ``dict`` whose keys are attributes too, however deep and in lists.
 
     >>> result = Result({"cache": {"hits": 3, "misses": 1}, "time_s": 0.5})
     >>> result.cache.hits
@@ -23,12 +25,18 @@ class Result(dict[str, Any]):
     {'cache.hits': 3, 'cache.misses': 1, 'time_s': 0.5}
     """
 
+    output: str
+    errors: str
+    """What a program of :func:`sluice.run` printed, with ``capture``; no fields of the result."""
+
     def __getattr__(self, name: str) -> Any:
         try:
             value = self[name]
         except KeyError:
             raise AttributeError(
                 f"no {name!r} in this result; there are {', '.join(sorted(self))}") from None
+        if isinstance(value, list):
+            return [Result(one) if isinstance(one, dict) else one for one in value]
         return Result(value) if isinstance(value, dict) else value
 
     def __dir__(self) -> list[str]:
@@ -51,7 +59,8 @@ class Result(dict[str, Any]):
         return pandas.DataFrame([self.flat()])
 
     def plot(self) -> Any:
-        """Draw where the time of an access goes (``latency_parts_ns``): a figure of matplotlib.
+        """Draw where the time of an access goes, or of a trap of a live run
+        (``latency_parts_ns``): a figure of matplotlib.
 
         Raises ``ValueError`` for a result without such parts.
         """
@@ -64,7 +73,8 @@ class Result(dict[str, Any]):
         axes = figure.subplots()
         axes.barh(list(parts), list(parts.values()))
         axes.invert_yaxis()
-        axes.set_xlabel("time of an access, mean, ns")
+        what = "a trap" if self.get("kind") in _LIVE else "an access"
+        axes.set_xlabel(f"time of {what}, mean, ns")
         return figure
 
     def _repr_html_(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from sluice import _core
 from sluice import progress as bars
 from sluice.errors import WorkloadError
+from sluice.overrides import given
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked, whole
@@ -34,8 +35,8 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     1536
     """
     with _bar(progress, "accesses") as told:
-        found = Result(_core.simulate(device, overrides, workload, hits, checked(seed), bound,
-                                      policy, whole("warmup", warmup), prefetcher, told))
+        found = Result(_core.simulate(device, given(overrides), workload, hits, checked(seed),
+                                      bound, policy, whole("warmup", warmup), prefetcher, told))
     if not found["accesses"] and found["warmup_accesses"]:
         raise _took_all(warmup, "more accesses in the workload than that")
     return found
@@ -61,7 +62,7 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     if instructions is not None:
         instructions = whole("instructions", instructions)
     with _bar(progress, "instructions") as told:
-        found = Result(_core.simulate_system(system, workload, overrides,
+        found = Result(_core.simulate_system(system, workload, given(overrides),
                                              whole("scale", scale, 2**32 - 1), warmup,
                                              instructions, timeline, checked(seed), check, told))
     if not found["instructions"] and found["warmup_instructions"]:
@@ -83,7 +84,7 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     True
     """
     with _bar(progress, "requests") as told:
-        return Result(_core.simulate_fabric(fabric, overrides, whole("warmup", warmup),
+        return Result(_core.simulate_fabric(fabric, given(overrides), whole("warmup", warmup),
                                             whole("requests", requests), checked(seed), told))
 
 

@@ -64,6 +64,7 @@ PAGES = np.arange(4, dtype=np.uint32)
     ("warmup", lambda n: sluice.simulate_system("skybyte-full", "srad", warmup=n)),
     ("instructions", lambda n: sluice.simulate_system("skybyte-full", "srad", instructions=n)),
     ("scale", lambda n: sluice.simulate_system("skybyte-full", "srad", scale=n)),
+    ("scale", lambda n: sluice.resolve_system("skybyte-full", scale=n)),
     ("warmup", lambda n: sluice.simulate_fabric("esf", warmup=n)),
     ("requests", lambda n: sluice.simulate_fabric("esf", requests=n)),
     ("cache_pages", lambda n: sluice.optimum(PAGES, n)),

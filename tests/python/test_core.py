@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sluice
+from sluice import errors
 from sluice.report import write_report
 
 PRESETS = Path(__file__).parents[2] / "presets" / "devices"
@@ -222,3 +226,36 @@ def test_a_simulation_makes_a_report(tmp_path: Path) -> None:
     (tmp_path / "stats.json").write_text(json.dumps(sluice.simulate("cylon", SMALL, CHASE)))
     write_report([tmp_path], tmp_path / "report.html")
     assert "1 simulated run" in (tmp_path / "report.html").read_text()
+
+
+def test_every_error_goes_through_a_pool_of_processes() -> None:
+    classes = [one for one in vars(errors).values()
+               if isinstance(one, type) and issubclass(one, errors.Error)]
+    for one in classes:
+        if issubclass(one, errors.InputError):
+            error = one("no", key="a", value="b", expected="c")
+        elif one is errors.RunError:
+            error = one("no", status=3, result=sluice.Result({"cache": {"misses": 1}}))
+        else:
+            error = one("no")
+        error.add_note("of a run")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), again.args, vars(again)) == (one, ("no",), vars(error))
+    assert len(classes) > 15
+
+
+def test_overrides_are_any_mapping_and_truth_values_are_yes_and_no() -> None:
+    given = MappingProxyType(SMALL | {"device.persistent": True})
+    assert sluice.resolve("cylon", given)["device.persistent"] == "yes"
+    assert sluice.resolve("cylon", {"device.persistent": np.False_})["device.persistent"] == "no"
+    given = MappingProxyType(SMALL)
+    told = sluice.simulate("cylon", given, CHASE)
+    assert told.config["cache.capacity"] == "12MiB"
+    assert sluice.replay("cylon", given, [1]).misses == 1
+    assert sluice.policy_misses("cylon", given, [1]).misses == 1
+    cores = MappingProxyType({"cpu.cores": 2})
+    assert sluice.resolve_system("base-cssd", cores)["cpu.cores"] == "2"
+    for call in (lambda wrong: sluice.simulate_system("base-cssd", "srad", wrong),
+                 lambda wrong: sluice.simulate_fabric("esf", wrong)):
+        with pytest.raises(sluice.UnknownKeyError):
+            call(MappingProxyType({"no.key": 1}))

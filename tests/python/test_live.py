@@ -7,15 +7,18 @@ import importlib
 import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sluice
+from sluice import results
 
 ROOT = Path(__file__).parents[2]
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
@@ -34,6 +37,8 @@ def test_a_run_returns_its_result() -> None:
     assert result.output == f"{2048 * ord('1')}\n"
     assert result.cache.misses == result["cache"]["misses"] >= 2048
     assert result.config["cache.capacity"] == "4MiB" and result.kind == "run"
+    assert result.processes[0].misses == result["processes"][0]["misses"] > 0
+    assert results.read(result).cache.misses == result.cache.misses
 
 
 def test_what_a_program_prints_need_not_be_text() -> None:
@@ -50,6 +55,22 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
+
+
+def test_a_run_that_is_given_up_ends_its_program() -> None:
+    """Ctrl-C that only this process hears, as of a notebook. Whoever has its output still runs."""
+    program = "import time; print('ready', flush=True); time.sleep(600)"
+    script = (f"import sluice, sys\ntry: sluice.run([sys.executable, '-c', {program!r}], "
+              f"overrides={DEVICE})\nexcept KeyboardInterrupt: print('interrupted')")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                          text=True, start_new_session=True) as child:
+        try:
+            assert child.stdout.readline() == "ready\n"
+            child.send_signal(signal.SIGINT)
+            assert child.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 def test_a_persistent_device_is_flushed_and_loses_its_power(tmp_path: Path) -> None:
@@ -120,6 +141,9 @@ def test_a_result_is_shown_drawn_and_a_row() -> None:
         value for value in result["latency_parts_ns"].values() if value]
     assert result.to_polars()["cache.misses"].to_list() == [result.cache.misses]
     assert result.to_pandas()["config.cache.capacity"][0] == "4MiB"
+    assert picture.axes[0].get_xlabel() == "time of an access, mean, ns"
+    trapped = sluice.Result({"kind": "run", "latency_parts_ns": {"link": 1.0}}).plot()
+    assert trapped.axes[0].get_xlabel() == "time of a trap, mean, ns"
     with pytest.raises(AttributeError, match="no 'cahce' in this result; there are accesses"):
         _ = result.cahce
     with pytest.raises(ValueError, match="nothing to draw"):

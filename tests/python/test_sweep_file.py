@@ -8,10 +8,12 @@ import os
 from pathlib import Path
 
 import polars
+import pyarrow.parquet
 import pytest
 from experiments import Lab
 
 import sluice
+from sluice import parquet
 from sluice.errors import ExperimentError
 from sluice.sweep import design, file, main
 
@@ -161,11 +163,25 @@ def test_what_is_no_table_of_runs_is_refused(tmp_path: Path) -> None:
     other, text = tmp_path / "other.parquet", tmp_path / "text.parquet"
     polars.DataFrame({"a": [1]}).write_parquet(other)
     text.write_text("a,b\n")
+    damaged = []
+    for number, about in enumerate([b"{", b"\xff", b"[1]"]):
+        damaged.append(tmp_path / f"damaged{number}.parquet")
+        table = pyarrow.table({"a": [1]}).replace_schema_metadata({parquet.KEY: about})
+        pyarrow.parquet.write_table(table, damaged[-1])
     for path, said in [(other, "Sluice has not made it; sluice.runs/1 was needed"),
                        (text, "no file in Parquet's format"),
+                       (damaged[0], "what it says of itself is damaged"),
+                       (damaged[1], "what it says of itself is damaged"),
+                       (damaged[2], r"its schema is \[1\]; sluice.runs/1 was needed"),
                        (tmp_path / "none", "No such file")]:
         with pytest.raises(sluice.TableError, match=said):
             sluice.read_runs(path)
+
+
+def test_a_number_beyond_floats_is_a_name() -> None:
+    for labels in (["1e400", "2"], ["-1e400", "2"], ["9" * 400 + ".5", "2"]):
+        assert parquet.axis("x", labels).values == labels
+    assert parquet.axis("x", ["1e300", "2"]).values == [1e300, 2.0]
 
 
 @pytest.mark.parametrize("text", [
