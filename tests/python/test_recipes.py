@@ -5,7 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,6 +49,7 @@ def test_a_recipe_answers_its_question(name: str, tmp_path: Path) -> None:
     page = (tmp_path / name / "index.html").read_text()
     assert page.count("<svg") == 2 * (1 + len(told["draw"])), "each for two widths"
     assert told["question"] in page and told["answer"] in page
+    assert "<th class=\"number\">misses, whole program</th>" in page
 
 
 def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +71,11 @@ def test_a_run_that_takes_too_long_leaves_nothing_behind(
     script = f"{trap}exec 9>{lock}; flock 9; while :; do sleep 0.1; done"
     told = session._told([str(SLUICE), "run", "--json", "--", "bash", "-c", script])
     assert told == "it took longer than 2 s" and lock.exists()
+    await_end(lock)
+
+
+def await_end(lock: Path) -> None:
+    """Waits until nobody has the lock any more."""
     with lock.open() as file:
         deadline = time.monotonic() + 60
         while True:
@@ -75,6 +85,82 @@ def test_a_run_that_takes_too_long_leaves_nothing_behind(
             except BlockingIOError:
                 assert time.monotonic() < deadline, "the program goes on"
                 time.sleep(0.05)
+
+
+def test_a_program_that_fails_leaves_no_server_and_says_why(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "LIMIT_S", 20)
+    lock = tmp_path / "lock"
+    script = f"exec 9>{lock}; flock 9; sleep 600 & echo 'no memory' >&2; exit 3"
+    assert session._told(["bash", "-c", script]) == "no memory"
+    await_end(lock)
+
+
+def test_a_mistake_in_attention_by_pages_is_noticed(tmp_path: Path) -> None:
+    text = (FOLDER / "kv-cache" / "program.py").read_text()
+    for right in ("keys[layer, one])", "(values[layer, one] for one"):
+        assert text.count(right) == 1
+        wrong = tmp_path / "program.py"
+        wrong.write_text(text.replace(right, right.replace("one]", "table[0]]")))
+        done = subprocess.run([sys.executable, wrong, "2"], capture_output=True, text=True,
+                              check=False, timeout=60)
+        assert "2 of 2 differ from attention without pages" in done.stderr
+
+
+# A server that answers as no other does, and stays.
+ODD_SERVER = """#!{python}
+import fcntl, os, socket, sys, time
+fcntl.flock(os.open({lock!r}, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
+door = socket.socket(socket.AF_UNIX)
+door.bind(sys.argv[sys.argv.index("-s" if "-s" in sys.argv else "--unixsocket") + 1])
+door.listen()
+one, _ = door.accept()
+one.sendall(b"no\\r\\n")
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("name", ["redis", "memcached"])
+def test_a_recipe_ends_its_server_whatever_comes(tmp_path: Path, name: str) -> None:
+    lock = tmp_path / "lock"
+    server = tmp_path / ("redis-server" if name == "redis" else name)
+    server.write_text(ODD_SERVER.format(python=sys.executable, lock=str(lock)))
+    server.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    with subprocess.Popen([sys.executable, FOLDER / name / "program.py", "200"],
+                          env=os.environ | {"PATH": path}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as program:
+        try:
+            assert program.wait(60) == 1
+            await_end(lock)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+
+
+def test_what_ctrl_c_and_a_failure_leave_is_said_as_it_is(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(own(tmp_path / "a", "sys.exit('no memory')")) == 2
+    assert "failed without a device: no memory" in capsys.readouterr().err
+    assert not (tmp_path / "a" / "out").exists(), "an empty folder is left"
+    run, again = session.run, []
+
+    def twice(*words: object) -> object:
+        if again:
+            raise KeyboardInterrupt
+        again.append(words)
+        return run(*words)
+
+    monkeypatch.setattr(session, "run", twice)
+    command = own(tmp_path / "b", LIARS["right"])
+    out = tmp_path / "b" / "out"
+    assert main([*command, "mine"]) == 130
+    assert f"the results of mine are in {out}; the same command begins" in capsys.readouterr().err
+    assert main(command) == 130
+    told = capsys.readouterr().err
+    assert "interrupted; no recipe had ended;" in told and "runs are kept" not in told
 
 
 def test_recipes_are_listed_with_what_they_need(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,10 +24,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words and (FOLDER / words[0] / "recipe.toml").is_file():
         parser.error(f"{words[0]} is a recipe; `sluice recipe run {words[0]}` runs it")
     options = parser.parse_args(words)
-    return program.status("sluice recipe", OUT, lambda: _recipe(options))
+    ended: list[str] = []
+    # `list` writes nothing.
+    out = getattr(options, "out", OUT)
+    return program.status("sluice recipe", out, lambda: _recipe(options, ended),
+                          lambda: _kept(ended, out))
 
 
-def _recipe(options: argparse.Namespace) -> bool:
+def _kept(ended: list[str], out: Path) -> str:
+    """What Ctrl-C leaves: a recipe writes when all its runs are done."""
+    results = f"the results of {', '.join(ended)} are in {out}" if ended else "no recipe had ended"
+    return f"{results}; the same command begins from the start"
+
+
+def _recipe(options: argparse.Namespace, ended: list[str]) -> bool:
     from sluice.recipes import needs
     from sluice.recipes.recipe import find, load
 
@@ -52,6 +62,7 @@ def _recipe(options: argparse.Namespace) -> bool:
         from sluice.recipes.session import run
 
         found = run(one, sluice, "small" if options.small else "default", options.out / name)
+        ended.append(name)
         good &= not found.problems
         for problem in found.problems:
             print(f"sluice recipe: {name}: {problem}", file=sys.stderr)

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from sluice.errors import ExperimentError
 from sluice.quantity import short
@@ -88,15 +89,18 @@ def _plain(one: Recipe, command: list[str]) -> tuple[dict[str, Any], dict[str, A
 def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
     """What program and device said, in their last lines; or what was wrong."""
     live = "--json" in command[:4]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, errors="replace",
-                          env=os.environ | THREADS, start_new_session=True) as child:
-        try:
-            output, errors = child.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            return f"it took longer than {LIMIT_S} s"
-        finally:
-            _end(child)
+    with ExitStack() as files:
+        # No pipes: a server that the program leaves behind would hold them open.
+        told = [files.enter_context(TemporaryFile("w+", errors="replace")) for _ in range(2)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=told[0], stderr=told[1],
+                              env=os.environ | THREADS, start_new_session=True) as child:
+            try:
+                child.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                return f"it took longer than {LIMIT_S} s"
+            finally:
+                _end(child)
+        output, errors = (_text(file) for file in told)
     if child.returncode != 0:
         # What the program says itself; what Sluice says of the run follows it.
         lines = errors.strip().splitlines()
@@ -109,13 +113,17 @@ def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
         return "its last line is no JSON object"
 
 
-def _end(child: subprocess.Popen[str]) -> None:
+def _text(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
     """Ends what still runs, with all that it has started: the next run is measured alone."""
-    if child.poll() is not None:
-        return
-    child.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE_S)
+    if child.poll() is None:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_S)
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
 

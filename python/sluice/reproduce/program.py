@@ -58,27 +58,30 @@ def check_out(out: Path) -> None:
         raise ExperimentError(f"--out {out}: not yours to write to; name another folder")
 
 
-def status(name: str, out: Path, work: Callable[[], bool]) -> int:
-    """The exit status of a command that keeps its runs in ``out``: 0 when all that it did went
-    well; 1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on. Of bad
-    input no empty folder is left."""
+def status(name: str, out: Path, work: Callable[[], bool],
+           kept: Callable[[], str] | None = None) -> int:
+    """The exit status of a command whose results go to ``out``: 0 when all that it did went well;
+    1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on. Of bad input
+    no empty folder is left. ``kept`` says what Ctrl-C leaves; by default, the runs in ``out``."""
     was_there = out.exists()
-    done = _status(name, out, work)
+    done = _status(name, out, work, kept or (lambda: _runs_kept(out)))
     if done == EXIT_BAD_INPUT and not was_there:
         with contextlib.suppress(OSError):
             out.rmdir()
     return done
 
 
-def _status(name: str, out: Path, work: Callable[[], bool]) -> int:
+def _runs_kept(out: Path) -> str:
+    return f"{len(Kept(out / RUNS))} runs are kept in {out}, the same command goes on from there"
+
+
+def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], str]) -> int:
     try:
         done = work()
         sys.stdout.flush()
         return 0 if done else EXIT_FAILED
     except KeyboardInterrupt:
-        kept = len(Kept(out / RUNS))
-        print(f"\n{name}: interrupted; {kept} runs are kept in {out}, the same command goes on from"
-              " there", file=sys.stderr)
+        print(f"\n{name}: interrupted; {kept()}", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Who read the output wants no more of it. At its end Python would try and complain again.

@@ -39,9 +39,13 @@ def attend(table: list[int], length: int, state: np.ndarray, paged: bool = True)
                                )[:length]
         share = np.exp((scores - scores.max(axis=0)) / width ** 0.5)
         share /= share.sum(axis=0)
-        parts = (values[layer, one] for one in table)
-        mixed = sum(np.einsum("bh,bhw->hw", share[at:at + block], part[:length - at])
-                    for at, part in zip(range(0, length, block), parts, strict=False))
+        if paged:
+            parts = (values[layer, one] for one in table)
+            mixed = sum(np.einsum("bh,bhw->hw", share[at:at + block], part[:length - at])
+                        for at, part in zip(range(0, length, block), parts, strict=False))
+        else:
+            mixed = np.einsum("bh,bhw->hw", share,
+                              values[layer, table].reshape(-1, heads, width)[:length])
         state = np.tanh(state + mixed.reshape(-1))
     return state
 

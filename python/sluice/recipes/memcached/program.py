@@ -61,28 +61,31 @@ with tempfile.TemporaryDirectory() as folder:
     user = ["-u", "root"] if os.geteuid() == 0 else []
     server = subprocess.Popen(["memcached", "-s", path, "-m", str(4 * records // 1024 + 64), "-t",
                                "2", *user])
-    while not path.exists():
-        assert server.poll() is None, "memcached ended"
-        time.sleep(0.02)
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(path))
-        file = connection.makefile("rwb")
-        for first in range(0, records, batch):
-            store(file, range(first, min(first + batch, records)))
-        started = time.monotonic()
-        wrong = 0
-        for first in range(0, operations, batch):
-            part = range(first, min(first + batch, operations))
-            wrong += load(file, [keys[at] for at in part if not sets[at]])
-            written = sorted({keys[at] for at in part if sets[at]})
-            for number in written:
-                versions[number] += 1
-            store(file, written)
-        seconds = time.monotonic() - started
-        for first in range(0, records, batch):
-            wrong += load(file, range(first, min(first + batch, records)))
-    server.terminate()
-    server.wait(60)
+    try:
+        while not path.exists():
+            assert server.poll() is None, "memcached ended"
+            time.sleep(0.02)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(path))
+            file = connection.makefile("rwb")
+            for first in range(0, records, batch):
+                store(file, range(first, min(first + batch, records)))
+            started = time.monotonic()
+            wrong = 0
+            for first in range(0, operations, batch):
+                part = range(first, min(first + batch, operations))
+                wrong += load(file, [keys[at] for at in part if not sets[at]])
+                written = sorted({keys[at] for at in part if sets[at]})
+                for number in written:
+                    versions[number] += 1
+                store(file, written)
+            seconds = time.monotonic() - started
+            for first in range(0, records, batch):
+                wrong += load(file, range(first, min(first + batch, records)))
+        server.terminate()
+        server.wait(60)
+    finally:
+        server.kill()
 assert wrong == 0, f"{wrong} values are wrong or gone"
 print(json.dumps({"seconds": seconds, "operations": operations,
                   "answer": [records, sum(versions)],

@@ -27,31 +27,34 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "socket"
     server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
                                "--dir", folder], stdout=subprocess.DEVNULL)
-    while not path.exists():
-        assert server.poll() is None, "redis-server ended"
-        time.sleep(0.02)
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(path))
-        file = connection.makefile("rwb")
-        for number in range(records):
-            ask(file, b"SET", b"own:%d" % number, value(number))
-            if number % 100 == 99 or number == records - 1:
+    try:
+        while not path.exists():
+            assert server.poll() is None, "redis-server ended"
+            time.sleep(0.02)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(path))
+            file = connection.makefile("rwb")
+            for number in range(records):
+                ask(file, b"SET", b"own:%d" % number, value(number))
+                if number % 100 == 99 or number == records - 1:
+                    file.flush()
+                    for _ in range(number % 100 + 1):
+                        assert file.readline() == b"+OK\r\n"
+            started = time.monotonic()
+            subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get", "-n", str(records),
+                            "-r", str(records), "-d", "1024", "-c", "4", "--csv"], check=True,
+                           stdout=subprocess.DEVNULL)
+            wrong = 0
+            for number in range(records):
+                ask(file, b"GET", b"own:%d" % number)
                 file.flush()
-                for _ in range(number % 100 + 1):
-                    assert file.readline() == b"+OK\r\n"
-        started = time.monotonic()
-        subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get", "-n", str(records), "-r",
-                        str(records), "-d", "1024", "-c", "4", "--csv"], check=True,
-                       stdout=subprocess.DEVNULL)
-        wrong = 0
-        for number in range(records):
-            ask(file, b"GET", b"own:%d" % number)
+                size = int(file.readline()[1:])
+                wrong += file.read(size + 2)[:-2] != value(number)
+            seconds = time.monotonic() - started
+            ask(file, b"SHUTDOWN", b"NOSAVE")
             file.flush()
-            size = int(file.readline()[1:])
-            wrong += file.read(size + 2)[:-2] != value(number)
-        seconds = time.monotonic() - started
-        ask(file, b"SHUTDOWN", b"NOSAVE")
-        file.flush()
-    assert server.wait(60) == 0
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
 assert wrong == 0, f"{wrong} of {records} values are wrong"
 print(json.dumps({"seconds": seconds, "operations": 3 * records, "answer": records}))
