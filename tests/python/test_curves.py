@@ -49,3 +49,30 @@ def test_a_curve_without_dependent_loads_has_no_knee(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     write_report([folder], page)
     assert "there is no knee" in page.read_text(encoding="utf-8")
+
+
+def test_names_of_folders_are_no_formulas(tmp_path: Path) -> None:
+    names = [r"a$\foo$", "_base", "x$1"]
+    page = tmp_path / "report.html"
+    write_report([_folder(tmp_path / name) for name in names], page)
+    text = page.read_text(encoding="utf-8")
+    drawn = text[text.index("<svg"):text.rindex("</svg>")]
+    for name in names:
+        assert drawn.count(f">{name}</text>") == 2, "each for two widths"
+
+
+def test_a_knee_is_a_load_even_among_those_without_latencies(tmp_path: Path) -> None:
+    loads = [_load(1000, 1e9, None), _load(100, 5e9, 620), _load(0, 24.7e9, 9000)]
+    large = 'class="wide"'
+    drawn = {}
+    for knee in (1, 2, 0, 7, None):
+        folder = _folder(tmp_path / f"knee{knee}", knee=knee, loads=loads)
+        write_report([folder], tmp_path / "report.html")
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        drawn[knee] = text[text.index(large):text.index("</svg>")]
+        said = {1: "The knee is at 5 GB/s, where a load takes 620 ns.",
+                2: "The knee is at 24.7 GB/s, where a load takes 9000 ns."}
+        assert said.get(knee, "there is no knee") in text
+    plain = drawn[None].count("<use ")
+    assert [drawn[knee].count("<use ") - plain for knee in (1, 2, 0, 7)] == [1, 1, 0, 0]
+    assert drawn[1] != drawn[2]

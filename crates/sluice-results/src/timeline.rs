@@ -25,6 +25,7 @@ const COLUMNS: &[Counter] = &[
     Counter::SampledTouched,
     Counter::SampledWindowNs,
     Counter::SampledMapped,
+    Counter::Reactivated,
 ];
 
 /// Samples of the counters of the program itself: of all images of its process, not of the

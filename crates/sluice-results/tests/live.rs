@@ -50,14 +50,23 @@ fn a_timeline_is_of_all_images_of_one_process() {
     // An image that has become another one is not read again.
     std::fs::write(dir.path().join("proc-10-0.stats"), "").unwrap();
     let last = block(10, 1_001);
-    set(&last, &[(Counter::Traps, 30), (Counter::Misses, 11)]);
+    let counted = [
+        (Counter::Traps, 30),
+        (Counter::Misses, 11),
+        (Counter::Reactivated, 7),
+    ];
+    set(&last, &counted);
     write(dir.path(), 1, &last);
     timeline.sample(1.25, dir.path(), 10);
     let csv = timeline.to_csv();
     let mut lines = csv.lines();
-    assert!(lines.next().unwrap().starts_with("t_s,traps,misses,"));
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(names[..3], ["t_s", "traps", "misses"]);
+    let reactivated = names.iter().position(|name| *name == "reactivated");
     assert!(lines.next().unwrap().starts_with("0.500,120,60,"), "{csv}");
-    assert!(lines.next().unwrap().starts_with("1.250,130,61,"), "{csv}");
+    let last: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(last[..3], ["1.250", "130", "61"], "{csv}");
+    assert_eq!(last[reactivated.expect("a column")], "7", "{csv}");
 }
 
 /// 72 KiB of histograms for each program of a script.

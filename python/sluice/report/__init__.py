@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sluice report: {message}", file=sys.stderr)
         return EXIT_BAD_INPUT
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")
         print(output, flush=True)
     except BrokenPipeError:
         # Nobody reads. The interpreter writes once more when it ends: not to the closed pipe.
@@ -58,7 +61,8 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
         from sluice.report.page import render
 
         text = render(runs, title)
-    Path(output).write_text(text, encoding="utf-8")
+    # Names of files need not be text.
+    Path(output).write_text(text, encoding="utf-8", errors="replace")
 
 
 def _default_output(folders: Sequence[Path]) -> Path:

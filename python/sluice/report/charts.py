@@ -18,6 +18,8 @@ RATE_BINS_MAX = 240
 SAMPLED_BINS = 40
 # A CDF axis that reached the slowest of a million accesses would show nothing of the others.
 CDF_EDGE_SHARE = 1e-4
+# No latency of a run folder needs more, in nanoseconds.
+DECADES = 32
 DASHES = ("solid", "dashed", "dotted", "dashdot")
 
 
@@ -329,11 +331,13 @@ def _hits_over_time(timeline: Timeline) -> tuple[str, str, np.ndarray, np.ndarra
     if timeline.get("sampled_pages")[-1] == 0:
         edges, (soft, misses) = rates(timeline, "soft", "misses")
         return _KNOWN, "dashed", edges, _part(soft, soft + misses)
-    edges, (pages, touched, window_ns, mapped, misses) = rates(
+    edges, (pages, touched, window_ns, mapped, misses, reactivated) = rates(
         timeline, "sampled_pages", "sampled_touched", "sampled_window_ns", "sampled_mapped",
-        "misses", bins=SAMPLED_BINS)
-    used = _part(touched, pages) * _part(mapped, pages)
-    missed = misses * _part(window_ns, pages) / 1e9 / np.maximum(np.diff(edges), 1e-9)
+        "misses", "reactivated", bins=SAMPLED_BINS)
+    windows = _part(1e9 * np.maximum(np.diff(edges), 1e-9), _part(window_ns, pages))
+    # Inactive pages are not mapped, so that none is a sample; each of their uses is seen.
+    used = _part(touched, pages) * _part(mapped, pages) + reactivated / windows
+    missed = misses / windows
     return _SAMPLED, "solid", edges, _part(used, used + missed)
 
 
@@ -382,5 +386,5 @@ def _round_out(left: float, right: float) -> tuple[float, float]:
     if high / low < 10:
         middle = np.sqrt(low * high)
         low, high = middle / np.sqrt(10), middle * np.sqrt(10)
-    steps = np.array([m * 10.0**k for k in range(-1, 13) for m in (1, 2, 5)])
+    steps = np.array([m * 10.0**k for k in range(-1, DECADES) for m in (1, 2, 5)])
     return float(steps[steps <= low * 1.0001][-1]), float(steps[steps >= high * 0.9999][0])

@@ -241,18 +241,34 @@ def _program_rows(head: str, program: Program) -> list[Row]:
     share = _share_below(program, program.histogram)
     wrong = [program.table.number(name) for name in ("mismatches", "errors")]
     told = None if wrong == [None, None] else sum(number or 0 for number in wrong)
-    total = _program_cells(program.passes[0] if len(program.passes) == 1 else program.table)
+    only = len(program.passes) == 1
+    total = _program_cells(program.passes[0]) if only else _total_cells(program)
     rows.append(Row("all", [head, "all"], [*total, units.percent(share), units.count(told)],
                     total=len(rows) > 0))
     return rows
 
 
-def _program_cells(table: Table) -> list[str]:
+def _program_cells(one: Table) -> list[str]:
     """Passes that timed no single access still have their number and their mean."""
-    cells = _latency_cells(table, "latency_ns")
-    if table.number("latency_ns", "count") is None:
-        cells[:2] = [units.count(table.number("accesses")),
-                     units.duration(table.number("ns_per_access"))]
+    cells = _latency_cells(one, "latency_ns")
+    if one.number("latency_ns", "count") is None:
+        cells[:2] = [units.count(one.number("accesses")),
+                     units.duration(one.number("ns_per_access"))]
+    return cells
+
+
+def _total_cells(program: Program) -> list[str]:
+    """Of all passes together, which only they know if single accesses were not timed."""
+    cells = _latency_cells(program.table, "latency_ns")
+    if program.table.number("latency_ns", "count") is None:
+        counts = [one.number("accesses") for one in program.passes]
+        means = [one.number("ns_per_access") for one in program.passes]
+        known = [count for count in counts if count is not None]
+        all_ns = [count * mean for count, mean in zip(counts, means, strict=True)
+                  if count is not None and mean is not None]
+        total = sum(known) if known and len(known) == len(counts) else None
+        mean = sum(all_ns) / total if total and len(all_ns) == len(counts) else None
+        cells[:2] = [units.count(total), units.duration(mean)]
     return cells
 
 

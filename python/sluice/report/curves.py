@@ -47,13 +47,23 @@ def _of(result: Table) -> str:
 
 
 def _sentence(result: Table) -> str:
-    knee = result.number("knee")
-    if knee is None:
+    if (knee := _knee(result)) is None:
         return "One pace, or no dependent loads: there is no knee."
-    load = result.tables("loads")[int(knee)]
-    rate = (load.number("bytes_per_s") or 0) / _GB
-    latency = load.number("chase_latency_ns", "p50")
+    rate, latency = knee
     return f"The knee is at {short(rate)} GB/s, where a load takes {latency:.0f} ns."
+
+
+def _knee(result: Table) -> tuple[float, float] | None:
+    """Bandwidth in GB/s and latency in ns, of a load whose both are known."""
+    number, loads = result.number("knee"), result.tables("loads")
+    if number is None or not 0 <= number < len(loads):
+        return None
+    return _point(loads[int(number)])
+
+
+def _point(load: Table) -> tuple[float, float] | None:
+    rate, latency = load.number("bytes_per_s"), load.number("chase_latency_ns", "p50")
+    return None if rate is None or latency is None else (rate / _GB, latency)
 
 
 def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
@@ -66,19 +76,18 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())
     svg.numbers(axes.yaxis)
-    for index, (label, result) in enumerate(named):
-        points = [(load.number("bytes_per_s"), load.number("chase_latency_ns", "p50"))
-                  for load in result.tables("loads")]
-        known = np.array([pair for pair in points if None not in pair], float).reshape(-1, 2)
-        colour = svg.colour(index)
-        axes.plot(known[:, 0] / _GB, known[:, 1], color=colour, marker="o", markersize=4,
-                  linewidth=svg.LINE_WIDTH, label=label)
-        if (knee := result.number("knee")) is not None:
-            axes.plot(known[int(knee), 0] / _GB, known[int(knee), 1], color=colour, marker="o",
-                      markersize=11)
+    lines = []
+    for index, (_, result) in enumerate(named):
+        points = [_point(load) for load in result.tables("loads")]
+        known = np.array([point for point in points if point], float).reshape(-1, 2)
+        colour, marker = svg.colour(index), svg.marker(index)
+        lines += axes.plot(known[:, 0], known[:, 1], color=colour, marker=marker, markersize=4,
+                           linewidth=svg.LINE_WIDTH)
+        if knee := _knee(result):
+            axes.plot(*knee, color=colour, marker=marker, markersize=11)
     axes.set_xlim(left=0)
     if len(named) > 1:
-        axes.legend(frameon=False)
+        svg.legend(axes, lines, [label for label, _ in named])
 
 
 def _grid(label: str, result: Table) -> Grid:

@@ -42,6 +42,7 @@ HEAT_REQUIRED = ("from_s", "to_s", "first_page", "pages", "misses")
 # A picture of more cells cannot be seen. A file has 256 rows and columns at most.
 HEAT_SIDE = 512
 PAGE_BYTES = 4096
+LAST_PAGE = 2**52
 
 
 class Table:
@@ -105,7 +106,8 @@ class Table:
             good = isinstance(pair, list) and len(pair) == 2
             if not good or not all(_is_count(number) for number in pair):
                 raise self._wrong(path, pair, "pairs of latency in ns and count")
-        return Histogram.from_pairs(pairs) if pairs else None
+        histogram = Histogram.from_pairs(pairs)
+        return histogram if histogram.total else None
 
     def _array(self, path: tuple[str, ...]) -> list[Any]:
         value = self._at(path)
@@ -416,18 +418,23 @@ def _read_heat(path: Path) -> Heat | None:
     if not path.exists():
         return None
     columns = _read_columns(path, HEAT_REQUIRED)
-    if len(columns["from_s"]) == 0:
+    if not columns["misses"].any():
         return None
     widths = columns["to_s"] - columns["from_s"]
     pages = columns["pages"]
     if np.any(widths < 0) or np.any(pages <= 0) or np.any(pages != pages[0]):
         raise RunFolderError(f"{path}: its cells must end after they begin, and have "
                              "equally many pages")
+    if np.any(columns["first_page"] > LAST_PAGE):
+        raise RunFolderError(f"{path}: a first_page is beyond {LAST_PAGE}, which no device has")
     return Heat.of(columns, widths)
 
 
 def _read_columns(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:
-    rows = list(csv.reader(_read_text(path).splitlines()))
+    try:
+        rows = list(csv.reader(_read_text(path).splitlines()))
+    except csv.Error as error:
+        raise RunFolderError(f"{path} is no table of numbers: {error}") from error
     header = rows[0] if rows else list(required)
     missing = [name for name in required if name not in header]
     if missing:

@@ -31,6 +31,7 @@ def render(runs: list[Run], title: str | None = None) -> str:
         notes=NOTES,
         numbers={slug: number for number, slug in enumerate(NOTES, start=1)},
         palette=svg.PALETTE,
+        points=svg.POINTS,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from sluice.report import units
-from sluice.report.charts import Chart, Image, Series
+from sluice.report.charts import DECADES, Chart, Image, Series
 
 PALETTE = 8
 BAND_WIDTH, LINE_WIDTH = 6.5, 1.9
@@ -27,6 +28,11 @@ BAND_ALPHA = 0.38
 HEAT_RGB = (0.85, 0.33, 0.1)
 # The weakest colour is of so many times fewer misses than the strongest.
 HEAT_DECADES = 1e3
+_MARKERS = ("o", "s", "^", "D")
+# The same in the key of a page, whose lines have no points while each has a colour of its own.
+POINTS = ("", "M11 2h8v8h-8z", "M15 1l5 9h-10z", "M15 1l5 5-5 5-5-5z")
+# Points along a line whose colour another line has, as a share of the picture.
+_MARK_EVERY = 0.1
 _DASHES = {"solid": "-", "dashed": (0, (5, 2.5)), "dotted": (0, (1.2, 2)),
            "dashdot": (0, (6, 2, 1.2, 2))}
 
@@ -102,6 +108,23 @@ def colour(index: int) -> str:
     return f"#fd00{index % PALETTE:02x}"
 
 
+def marker(index: int) -> str:
+    """The form of a point: it tells those apart that have one colour."""
+    return _MARKERS[index // PALETTE % len(_MARKERS)]
+
+
+def words(name: str) -> str:
+    """A name as it is: between two dollars Matplotlib would read a formula."""
+    return name.replace("$", r"\$")
+
+
+def legend(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
+    """A key of these lines; one that Matplotlib makes itself leaves out names such as ``_a``."""
+    made = axes.legend(lines, [str(number) for number in range(len(names))], frameon=False)
+    for text, name in zip(made.get_texts(), names, strict=True):
+        text.set_text(words(name))
+
+
 def element(name: str, label: str, size: tuple[int, int],
             paint: Callable[[Figure], None]) -> str:
     """What ``paint`` draws, as one ``<svg>`` element of the class that ``name`` ends with."""
@@ -140,7 +163,9 @@ def _line(axes: Axes, line: Series) -> None:
         "solid_capstyle": "butt" if line.band else "round",
     }
     if line.marker:
-        style |= {"marker": "o", "markersize": 5.5}
+        style |= {"marker": marker(line.colour), "markersize": 5.5}
+    elif line.colour >= PALETTE and not line.band:
+        style |= {"marker": marker(line.colour), "markersize": 5.5, "markevery": _MARK_EVERY}
     if line.step:
         style |= {"drawstyle": f"steps-{line.step}"}
     # A line that runs along 0 or 1 must not lose half its width to the clip.
@@ -186,8 +211,8 @@ def _log_ticks(axes: Axes, limits: tuple[float, float], shape: Shape) -> None:
     low, high = limits
     decades = np.log10(high / low)
     steps = (1, 2, 5) if decades <= (2.4 if shape.name == "wide" else 1.4) else (1,)
-    every = 2 if decades > 6 and shape.name == "narrow" else 1
-    ticks = [m * 10.0**k for k in range(0, 13, every) for m in steps]
+    every = max(1, int(np.ceil(decades / (12 if shape.name == "wide" else 6))))
+    ticks = [m * 10.0**k for k in range(0, DECADES, every) for m in steps]
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high * 1.001]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.short_duration(x)))

@@ -1,0 +1,115 @@
+"""Odd but readable run folders: programs that are not ours, names that are no text, odd numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+
+from sluice.report import main, svg
+from sluice.report.charts import Series, charts
+from sluice.report.content import program_grid
+from sluice.report.folder import load_runs
+from sluice.results import SCHEMAS
+
+
+def page(*folders: Path) -> str:
+    output = folders[0].parent / "page.html"
+    assert main([*map(str, folders), "-o", str(output)]) == 0
+    return output.read_text()
+
+
+def total(folder: Path, document: dict) -> list[str]:
+    """Number and mean of all passes."""
+    (folder / "program.json").write_text(json.dumps(document))
+    grid = program_grid(load_runs([folder]))
+    assert grid is not None and grid.rows[-1].head[-1] == "all"
+    return grid.rows[-1].cells[:2]
+
+
+@pytest.mark.parametrize("kind", typing.get_args(SCHEMAS["workload"]))
+def test_a_program_that_timed_whole_passes_has_its_total(tmp_path: Path, kind: type) -> None:
+    folder = runs.run(tmp_path / "a")
+    passes = [{"pass": n, "accesses": 1000 * n, "wall_s": 1.0, "ns_per_access": 100.0 * n,
+               "histogram": []} for n in (1, 2)]
+    document = runs.whole(kind, {
+        "schema": "sluice.workload/1", "workload": kind.__name__.removeprefix("Workload").lower(),
+        "passes": passes, "latency_ns": None, "histogram": []})
+    # 1,000 accesses of 100 ns and 2,000 of 200 ns.
+    assert total(folder, document) == ["3,000", "167 ns"]
+    passes[0] = {"pass": 1, "phase": "build"}
+    assert total(folder, {"schema": "sluice.workload/1", "workload": "other",
+                          "passes": passes}) == ["–", "–"]
+
+
+def test_a_foreign_program_needs_no_passes(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "a")
+    document = {"schema": "sluice.workload/1", "workload": "other", "histogram": [[100, 3]]}
+    assert total(folder, document) == ["–", "–"]
+    assert "other: under 1 µs" in page(folder)
+
+
+def test_the_picture_of_hits_agrees_with_the_sampled_ratio(tmp_path: Path) -> None:
+    """Inactive pages are no samples; their uses are counted one by one."""
+    folder = runs.run(tmp_path / "a")
+    # In 10 s: 100 samples with windows of 50 ms, half of them used, of 40 mapped pages each; 1,000
+    # inactive pages used, and 2,000 missed.
+    (folder / "timeline.csv").write_text(
+        "t_s,traps,misses,soft,sampled_pages,sampled_touched,sampled_window_ns,sampled_mapped,"
+        "reactivated\n0,0,0,0,0,0,0,0,0\n10,3000,2000,0,100,50,5000000000,4000,1000\n")
+    windows = 10 / 0.05
+    used = 0.5 * 40 + 1000 / windows
+    made = {chart.slug: chart for chart in charts(load_runs([folder]))}
+    drawn = made["hit-ratio"].series[0].ys
+    assert np.allclose(drawn, used / (used + 2000 / windows))
+
+
+def test_runs_of_one_colour_differ_in_their_points(tmp_path: Path) -> None:
+    text = page(*[runs.run(tmp_path / f"run{index}") for index in range(svg.PALETTE + 1)])
+    keys = dict(re.findall(r"<li>(<svg class=\"key\".*?</svg>)run([0-9])</li>", text, re.DOTALL))
+    forms = {run: form for form, run in keys.items()}
+    assert len(forms) == svg.PALETTE + 1
+    assert 'var(--c0)"' in forms["0"] and 'var(--c0)"' in forms["8"]
+    chart = {chart.slug: chart for chart in charts(load_runs([tmp_path / "run0"]))}["trap-rate"]
+
+    def drawn(colour: int) -> str:
+        chart.series[:] = [Series("one", colour, np.arange(9.0), np.arange(9.0))]
+        return svg.draw(chart, svg.SHAPES[0])
+
+    assert drawn(8) != drawn(0) and drawn(16) != drawn(8)
+
+
+def test_names_need_not_be_text(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+                                ) -> None:
+    folder = runs.run(tmp_path / "a").rename(os.fsdecode(bytes(tmp_path) + b"/a\xff"))
+    assert main([str(folder), "--title", "t\udcff"]) == 0
+    assert capsysbinary.readouterr().out == bytes(folder) + b"/report.html\n"
+    assert "<title>t?</title>" in (folder / "report.html").read_text()
+
+
+def test_histograms_may_count_nothing_or_ages(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "a")
+    runs.program(folder, histogram=[[100, 0]])
+    (folder / "latency.csv").write_text(
+        "latency_ns,modelled,achieved\n40000,5,5\n5000000000000,1,1\n1e29,0,1\n")
+    (folder / "heat.csv").write_text("from_s,to_s,first_page,pages,misses\n0,0.5,128,128,0\n")
+    assert "heat-0" not in page(folder)
+
+
+@pytest.mark.parametrize(("heat", "said"), [
+    ("0,0.5,1e25,64,1", "heat.csv: a first_page is beyond 4503599627370496, which no device has"),
+    ("0,0.5," + "1" * 200_000 + ",64,1", "heat.csv is no table of numbers: field larger than"),
+])
+def test_what_no_picture_can_hold_is_one_clear_line(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], heat: str, said: str) -> None:
+    folder = runs.run(tmp_path / "a")
+    (folder / "heat.csv").write_text(f"from_s,to_s,first_page,pages,misses\n{heat}\n")
+    assert main([str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert said in told and told.count("\n") == 1
