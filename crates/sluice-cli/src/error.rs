@@ -80,10 +80,10 @@ pub enum Error {
     NotCounted { wanted: String, found: String },
     /// The program was never on the device.
     #[error(
-        "the preload library did not start in the program, which ended with status {0}; nothing of \
-         it was on the device"
+        "the preload library did not start in the program, which ended with status {code}; nothing \
+         of it was on the device{why}"
     )]
-    NotEntered(i32),
+    NotEntered { code: i32, why: &'static str },
     /// Nobody on this host has a device to be watched.
     #[error("no process of this host is on a device: start one with `sluice run`")]
     NoProcess,

@@ -8,6 +8,7 @@
 mod output;
 
 mod child;
+mod closed;
 mod commands;
 mod emulator;
 mod error;
@@ -33,6 +34,7 @@ use sluice_units::printable;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    closed::stay_closed();
     let command = parse();
     match command.has_session() {
         true => signals::report_large_files(),

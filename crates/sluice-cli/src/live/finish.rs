@@ -151,7 +151,7 @@ impl<'a> Ready<'a> {
         let (mut results, mut parts) = (Vec::new(), Vec::new());
         for (ready, run) in self.all().zip(runs) {
             if ready.library.is_some() && run.main().is_none() {
-                check_entered(run.exit)?;
+                check_entered(run.exit, &ready.live.command)?;
             }
             let mut result = run.result();
             let (live, session) = (&ready.live, ready.session.path());

@@ -404,9 +404,17 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
 
 /// A program without statistics of its own was never on the device, and figures of nothing look
 /// like those of a fast one. If it was killed that may have been before it could begin.
-fn check_entered(exit: Exit) -> Result<(), Error> {
+fn check_entered(exit: Exit, command: &[OsString]) -> Result<(), Error> {
+    let program = command.first().and_then(program::find);
+    let why = match program.is_some_and(|path| program::has_address_sanitizer(&path)) {
+        true => {
+            "; it was built with AddressSanitizer, which starts with \
+             ASAN_OPTIONS=verify_asan_link_order=0 and keeps its heap in DRAM"
+        }
+        false => "",
+    };
     match exit {
         Exit::Signal(_) => Ok(()),
-        Exit::Code(code) => Err(Error::NotEntered(code)),
+        Exit::Code(code) => Err(Error::NotEntered { code, why }),
     }
 }

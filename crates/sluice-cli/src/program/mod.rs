@@ -66,6 +66,12 @@ pub fn is_program(path: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a program was built with AddressSanitizer, whose library insists on being the first.
+pub fn has_address_sanitizer(path: &Path) -> bool {
+    const START: &[u8] = b"__asan_init";
+    std::fs::read(path).is_ok_and(|bytes| bytes.windows(START.len()).any(|name| name == START))
+}
+
 /// A program by name or path, or why there is none.
 pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
     let shown = || name.display();

@@ -274,3 +274,46 @@ fn a_child_of_vfork_is_traced_or_refused() {
     assert_eq!(out.status.code(), Some(2), "{out:#?}");
     assert!(out.stderr.contains("use --trap event"), "{out:#?}");
 }
+
+/// The sanitizer's words alone say nothing of a way out.
+#[test]
+fn a_program_with_address_sanitizer_is_named() {
+    let program = compile("zipf.c", &["-fsanitize=address"]);
+    let out = Sluice::run("event").program([&program]);
+    assert!(!out.status.success(), "{out:#?}");
+    let names = [
+        "AddressSanitizer, which",
+        "ASAN_OPTIONS=verify_asan_link_order=0",
+    ];
+    for name in names {
+        assert!(out.stderr.contains(name), "{name}: {out:#?}");
+    }
+}
+
+/// They were open, to nothing.
+#[test]
+fn streams_that_are_closed_are_closed_to_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("open");
+    let script = "for ((n = 0; n < 10; n++)); do [[ -e /proc/self/fd/$n ]] && echo $n; done >$0; \
+                  for ((i = 0; i < 60000; i++)); do a[i]=$i; done; echo ${a[59999]} >>$0";
+    let words = ["bash", "-c", script, file.to_str().expect("plain letters")];
+    let open = |command: &Command| {
+        let mut closed = Command::new("sh");
+        closed.args(["-c", "exec \"$@\" <&- >&- 2>&-", "sh"]);
+        closed.arg(command.get_program()).args(command.get_args());
+        closed.envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let out = finish(&mut closed);
+        assert!(out.status.success(), "{out:#?}");
+        std::fs::read_to_string(&file).expect("what is open")
+    };
+    let native = open(Command::new(words[0]).args(&words[1..]));
+    assert_eq!(native, "1\n59999\n");
+    for trap in TRAPS {
+        assert_eq!(open(&Sluice::run(trap).prepare(words)), native, "{trap}");
+    }
+}
