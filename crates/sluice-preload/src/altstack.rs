@@ -10,8 +10,7 @@ use crate::buffers::{set_errno, signal_engine};
 use crate::cancelled::make_ready;
 use crate::internal::Internal;
 use crate::next;
-use crate::next::Next;
-use crate::same_stacks;
+use crate::{mask, same_stacks};
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, size_t, stack_t};
@@ -66,7 +65,7 @@ fn give(stack: *mut u8) -> Result<(), i32> {
 }
 
 /// Our stack of the calling thread.
-fn own() -> *mut u8 {
+pub fn own() -> *mut u8 {
     match KEY.load(Acquire) {
         0 => core::ptr::null_mut(),
         // SAFETY: a key that was made.
@@ -134,6 +133,8 @@ extern "C" fn begin(begun: *mut c_void) -> *mut c_void {
     } = *begun;
     // Without it the thread has what it would have without the device.
     let _ = enter(stack);
+    // It has its mask from who made it, and that may be a thread of the C library's.
+    mask::let_bus_through();
     start(argument)
 }
 
@@ -173,8 +174,8 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// Takes a stack off the device.
-fn keep_off_device(engine: &Engine, start: usize, size: usize) {
+/// Takes memory off the device that is needed while no signal can come: a stack, for one.
+pub fn keep_off_device(engine: &Engine, start: usize, size: usize) {
     let first = start & !(PAGE - 1);
     let end = start.saturating_add(size).next_multiple_of(PAGE);
     if engine.in_arena(first) && engine.in_arena(end - 1) {
@@ -250,74 +251,4 @@ pub unsafe extern "C" fn pthread_attr_setstack(
     }
     // SAFETY: passed on.
     unsafe { next_setstack(attributes, stack, size) }
-}
-
-static NEXT_MAKE: Next = Next::new(c"makecontext");
-
-/// Takes the stack of a context off the device: a signal of the program's that comes while it runs
-/// is written there by the kernel, which does not wait for a page. Returns the function to go on
-/// with.
-extern "C" fn before_make(context: *const libc::ucontext_t) -> usize {
-    if let Some(engine) = signal_engine() {
-        // SAFETY: the program's context, whose stack it has set.
-        let stack = unsafe { (*context).uc_stack };
-        keep_off_device(engine, stack.ss_sp as usize, stack.ss_size);
-    }
-    NEXT_MAKE.address()
-}
-
-/// Goes on by a jump: nobody knows how many arguments there are.
-///
-/// # Safety
-/// C contract of `makecontext`.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn makecontext() {
-    core::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "push rax",
-        "call {before}",
-        "mov r11, rax",
-        "pop rax",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        "jmp r11",
-        before = sym before_make,
-    );
-}
-
-/// `makecontext` of the C library, before which its stack is noted; see the other architecture.
-///
-/// # Safety
-/// As above.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn makecontext() {
-    core::arch::naked_asm!(
-        "stp x29, x30, [sp, #-80]!",
-        "stp x0, x1, [sp, #16]",
-        "stp x2, x3, [sp, #32]",
-        "stp x4, x5, [sp, #48]",
-        "stp x6, x7, [sp, #64]",
-        "bl {before}",
-        "mov x16, x0",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x2, x3, [sp, #32]",
-        "ldp x4, x5, [sp, #48]",
-        "ldp x6, x7, [sp, #64]",
-        "ldp x29, x30, [sp], #80",
-        "br x16",
-        before = sym before_make,
-    );
 }

@@ -159,7 +159,9 @@ with_caller! {
     malloc(size: size_t) -> *mut c_void, "rsi", "x1", malloc_for
 }
 
-unsafe extern "C" fn malloc_for(size: size_t, caller: usize) -> *mut c_void {
+/// # Safety
+/// C contract of `malloc`.
+pub unsafe extern "C" fn malloc_for(size: size_t, caller: usize) -> *mut c_void {
     // SAFETY: any size is allowed.
     or_no_memory(unsafe { allocate(MIN_ALIGN, size, caller) })
 }
@@ -168,6 +170,15 @@ unsafe extern "C" fn malloc_for(size: size_t, caller: usize) -> *mut c_void {
 /// C contract of `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(p: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { free_by(p, next_free) }
+}
+
+/// `free` that goes on by another function, where the memory is another allocator's.
+///
+/// # Safety
+/// C contract of `free`.
+pub unsafe fn free_by(p: *mut c_void, next: unsafe fn(*mut c_void)) {
     if p.is_null() {
         return;
     }
@@ -186,7 +197,7 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
             }
             // In the midst of a fork the heap is locked: better to lose a few bytes.
             (true, _) => {}
-            (false, _) => next_free(p),
+            (false, _) => next(p),
         }
     }
 }
@@ -197,7 +208,9 @@ with_caller! {
     calloc(n: size_t, size: size_t) -> *mut c_void, "rdx", "x2", calloc_for
 }
 
-unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut c_void {
+/// # Safety
+/// C contract of `calloc`.
+pub unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut c_void {
     let Some(total) = n.checked_mul(size) else {
         return no_memory();
     };
@@ -225,6 +238,20 @@ with_caller! {
 }
 
 unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) -> *mut c_void {
+    // SAFETY: passed on.
+    unsafe { realloc_by(p, size, caller, next_realloc) }
+}
+
+/// `realloc` that goes on by another function, where the memory is another allocator's.
+///
+/// # Safety
+/// C contract of `realloc`.
+pub unsafe fn realloc_by(
+    p: *mut c_void,
+    size: size_t,
+    caller: usize,
+    next: unsafe fn(*mut c_void, size_t) -> *mut c_void,
+) -> *mut c_void {
     if p.is_null() {
         // SAFETY: any size is allowed.
         return unsafe { malloc_for(size, caller) };
@@ -254,7 +281,7 @@ unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) ->
             profile::allocated(at as usize, has);
             return or_no_memory(made);
         }
-        next_realloc(p, size)
+        next(p, size)
     }
 }
 

@@ -191,3 +191,23 @@ pub unsafe extern "C" fn pthread_sigmask(
     // SAFETY: passed on.
     unsafe { change(next_pthread_sigmask, how, new, old) }
 }
+
+/// The bit of SIGBUS in the kernel's sets.
+const BUS: u64 = 1 << (libc::SIGBUS - 1);
+
+/// Lets SIGBUS through to the calling thread.
+pub fn let_bus_through() {
+    let (how, bus) = (libc::SIG_UNBLOCK, BUS);
+    let set = &raw const bus;
+    // SAFETY: a live set, and none to be written.
+    let _ = unsafe { sys!(libc::SYS_rt_sigprocmask, how, set, 0, size_of::<u64>()) };
+}
+
+/// Whether SIGBUS is held back from the calling thread.
+pub fn holds_bus_back() -> bool {
+    let (how, mut set) = (libc::SIG_BLOCK, 0u64);
+    let to = &raw mut set;
+    // SAFETY: a live set, and none to be read.
+    let _ = unsafe { sys!(libc::SYS_rt_sigprocmask, how, 0, to, size_of::<u64>()) };
+    set & BUS != 0
+}

@@ -5,7 +5,7 @@ use crate::device::engine;
 use crate::next;
 use libc::{c_char, c_int, c_long, c_ulong, c_void};
 use sluice_region::{call, errno, say};
-use sluice_runtime::{is_programs_only_thread, keep_root, note_filter};
+use sluice_runtime::{is_programs_only_thread, keep_root, note_filter, with_same_clock};
 
 next!(next_unshare: c"unshare"(flags: c_int) -> c_int);
 next!(next_setns: c"setns"(fd: c_int, kind: c_int) -> c_int);
@@ -16,12 +16,14 @@ next!(next_prctl: c"prctl"(
 /// Makes a call, and again without the runtime's threads if the kernel refuses it because of them.
 fn with_one_thread(call: impl Fn() -> c_int) -> c_int {
     let result = call();
-    if result == 0 || errno() != libc::EINVAL {
+    // The answer of a namespace of time is the other one.
+    let refused = errno();
+    if result == 0 || !matches!(refused, libc::EINVAL | libc::EUSERS) {
         return result;
     }
     let again = || (call(), errno());
     let again = engine().and_then(|engine| engine.with_one_thread(again));
-    let (result, errno) = again.unwrap_or((result, libc::EINVAL));
+    let (result, errno) = again.unwrap_or((result, refused));
     // What the runtime did before and after it left another one.
     if result != 0 {
         set_errno(errno);
@@ -50,8 +52,8 @@ pub unsafe extern "C" fn unshare(flags: c_int) -> c_int {
 /// C contract of `setns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
-    // SAFETY: passed on.
-    with_one_thread(|| unsafe { next_setns(fd, kind) })
+    // The other namespace may be one of time. SAFETY: passed on.
+    with_one_thread(|| with_same_clock(|| unsafe { next_setns(fd, kind) }))
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ use crate::answers::status;
 use crate::buffers::{are_readable, with_pages};
 use crate::change::mapped;
 use crate::device::engine;
+use crate::helpers::with_request;
 use crate::next;
 use libc::{aiocb, c_int, c_long, c_uchar, c_void, size_t};
 use sluice_region::{PAGE, errno, file_identity};
@@ -99,6 +100,8 @@ pub unsafe extern "C-unwind" fn sync() {
 /// What was stored before the call is durable when it returns. The C library's thread then flushes
 /// the file, and says that it has.
 fn aio(request: *mut aiocb, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the program's request, without bytes.
+    let call = || unsafe { with_request(request, false, call) };
     let Some(engine) = persistent() else {
         return call();
     };

@@ -3,8 +3,8 @@
 //! on the device must be freed there, so they find the hooks.
 
 use crate::device::{Heap, heap};
-use crate::malloc;
 use crate::next::{Lookup, lookup};
+use crate::{libc_names, malloc};
 use core::ffi::CStr;
 use libc::{c_char, c_void};
 
@@ -22,6 +22,13 @@ fn hook(name: &CStr) -> Option<usize> {
         b"valloc" => malloc::valloc as *const () as usize,
         b"pvalloc" => malloc::pvalloc as *const () as usize,
         b"malloc_usable_size" => malloc::malloc_usable_size as *const () as usize,
+        b"__libc_malloc" => libc_names::__libc_malloc as *const () as usize,
+        b"__libc_free" => libc_names::__libc_free as *const () as usize,
+        b"__libc_calloc" => libc_names::__libc_calloc as *const () as usize,
+        b"__libc_realloc" => libc_names::__libc_realloc as *const () as usize,
+        b"__libc_memalign" => libc_names::__libc_memalign as *const () as usize,
+        b"__libc_valloc" => libc_names::__libc_valloc as *const () as usize,
+        b"__libc_pvalloc" => libc_names::__libc_pvalloc as *const () as usize,
         _ => return None,
     })
 }

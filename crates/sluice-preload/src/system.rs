@@ -5,8 +5,10 @@
 //! buffers. In signal mode such a call fails on a page that is missing. So does the profiler's
 //! handler, which holds all signals back.
 
+use crate::altstack;
 use crate::buffers::signal_engine;
 use crate::device::engine;
+use crate::mask::holds_bus_back;
 use crate::next;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -76,13 +78,19 @@ pub fn find_stream_buffers() -> bool {
     true
 }
 
+/// Whether the calling thread cannot wait for a page: one of the C library's own, from which all
+/// signals are held back.
+fn cannot_wait() -> bool {
+    signal_engine().is_some() && altstack::own().is_null() && holds_bus_back()
+}
+
 /// Whether an allocation by this caller is the system's.
 pub fn asks(caller: usize) -> bool {
     let by = |from: &AtomicUsize, bytes: &AtomicUsize| {
         caller.wrapping_sub(from.load(Relaxed)) < bytes.load(Relaxed)
     };
     let asks = by(&LOADER_FROM, &LOADER_BYTES) || by(&BUFFERS_FROM, &BUFFERS_BYTES);
-    engine().is_some() && (asks || CALLS.get() > 0)
+    engine().is_some() && (asks || CALLS.get() > 0 || cannot_wait())
 }
 
 /// Makes a call whose allocations are the system's, in signal mode.

@@ -21,6 +21,7 @@ mod tls;
 mod uffd;
 mod uring;
 mod valgrind;
+mod vdso;
 mod view;
 
 pub use call::call;
@@ -53,6 +54,7 @@ pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 pub use uring::{Transfer, Uring};
 pub use valgrind::is_valgrind;
+pub use vdso::monotonic_ns;
 pub use view::{
     Lease, hand_over_view, is_plain_file, map_view, read_ahead, read_page, unmap_view, write_page,
 };

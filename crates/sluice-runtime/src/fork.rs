@@ -5,7 +5,7 @@
 
 use crate::active;
 use crate::calm;
-use crate::clock::now_ns;
+use crate::clock::{self, now_ns};
 use crate::control::start as start_control;
 use crate::engine::{Engine, kind};
 use crate::error::{StartError, os};
@@ -40,6 +40,7 @@ impl Engine {
             core::hint::spin_loop();
         }
         self.core.acquire();
+        clock::before_fork();
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
         core.host.progress.all_stay = true;
@@ -85,6 +86,7 @@ impl Engine {
     /// In the child: threads, descriptors and statistics of its own over the copied memory.
     /// The child's device starts as an exact copy of its parent's. Says whether it has one.
     pub fn after_fork_in_child(&'static self) -> Result<bool, StartError> {
+        clock::after_fork_in_child();
         calm::after_fork_in_child();
         active::after_fork_in_child();
         thread::after_fork_in_child();

@@ -86,7 +86,7 @@ mod withdraw;
 
 pub use affinity::choose as choose_cpus;
 pub use calm::{calm, hold_signals, is_calm, restore_signals};
-pub use clock::now_ns;
+pub use clock::{now_ns, with_same_clock};
 pub use descriptors::{first_guarded, is_guarded};
 pub use engine::Engine;
 pub use error::{SessionError, StartError};

@@ -29,6 +29,7 @@ mod prefetch;
 mod profile;
 mod real_programs;
 mod regions;
+mod replaced;
 mod results;
 mod sampling;
 #[path = "../schema/mod.rs"]
@@ -41,4 +42,5 @@ mod soak;
 mod store;
 mod switch;
 mod table3;
+mod unseen;
 mod vm;

@@ -13,6 +13,10 @@
 
 #define PAGES 2048u
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
 static uint64_t *words;
 
 /* Changes all words to another generation, and checks them; so does a child. */
@@ -132,6 +136,33 @@ static void links_of_threads(void) {
     child_was_well(child);
 }
 
+/* To be at an earlier time: this process itself, or its children alone. */
+static void at_another_time(int itself) {
+    const char offset[] = "monotonic -100 0\n";
+    CHECK(unshare(CLONE_NEWTIME) == 0);
+    int file = open("/proc/self/timens_offsets", O_WRONLY);
+    CHECK(file >= 0 && write(file, offset, strlen(offset)) == (ssize_t)strlen(offset));
+    CHECK(close(file) == 0);
+    struct timespec before, after;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &before) == 0);
+    if (itself) {
+        int other = open("/proc/self/ns/time_for_children", O_RDONLY);
+        CHECK(other >= 0 && setns(other, CLONE_NEWTIME) == 0 && close(other) == 0);
+        CHECK(clock_gettime(CLOCK_MONOTONIC, &after) == 0);
+        CHECK(after.tv_sec < before.tv_sec);
+    }
+    work(5);
+    CHECK(wrong_words(words, PAGES * PER_PAGE, 5) == 0);
+}
+
+static void earlier_child(void) {
+    at_another_time(0);
+}
+
+static void earlier_itself(void) {
+    at_another_time(1);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -139,7 +170,7 @@ static const struct {
     {"parts", part_again_and_again}, {"user", user_namespace},
     {"user-and-pid", user_and_process_namespace}, {"threads", refused_to_threads},
     {"chroot", other_root}, {"filter", filter}, {"count", count_of_threads},
-    {"links", links_of_threads},
+    {"links", links_of_threads}, {"earlier-child", earlier_child}, {"earlier", earlier_itself},
 };
 
 int main(int count, char **arguments) {
