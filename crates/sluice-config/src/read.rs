@@ -7,7 +7,6 @@ use crate::presets::{REQUIRED, REQUIRED_OF_MEMORY, presets};
 use crate::shelf::Shelf;
 use sluice_model::{DeviceConfig, PARAMS};
 use sluice_params::{ConfigError, Param, RawConfig};
-use std::borrow::Cow;
 
 impl Describe for RawConfig {
     const SHELF: Shelf = Shelf {
@@ -29,16 +28,13 @@ impl Describe for RawConfig {
 
 /// Loads a device: the name of a preset, or a path that ends in `.toml`.
 ///
-/// The result is not yet checked for contradictions, so that single values can still be set.
+/// A file must state what [`describe`] asks for. The result is not yet checked for contradictions,
+/// so that single values can still be set.
 ///
 /// # Errors
 /// See [`Error`].
 pub fn load(device: &str) -> Result<RawConfig, Error> {
-    let text = RawConfig::SHELF.text(device)?;
-    match text {
-        Cow::Borrowed(preset) => complete(preset, device).map(|described| described.given),
-        Cow::Owned(file) => parse(&file, device),
-    }
+    describe(device).map(|described| described.given)
 }
 
 /// Reads a device with the source of each value. It must state, or take from its `base`, all of

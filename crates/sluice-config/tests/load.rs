@@ -155,7 +155,11 @@ fn a_missing_key_is_named_where_it_belongs() {
             before.lines().count() + 1
         );
         assert!(message.starts_with(&place), "{message}");
-        assert!(load(name).is_ok(), "a file for a run may leave it out");
+        assert_eq!(
+            load(name).unwrap_err().to_string(),
+            message,
+            "of a run, too"
+        );
     }
     std::fs::write(file.path(), "[nand]\nread = \"1us\"\n").unwrap();
     let message = describe(name).unwrap_err().to_string();

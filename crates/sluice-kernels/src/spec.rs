@@ -3,6 +3,7 @@
 use super::{KERNELS, KernelInfo};
 use sluice_params::{ConfigError, RawConfig, nearest};
 use sluice_streams::{Keys, Spec, SpecError, parse_spec};
+use sluice_units::Bytes;
 
 const KEYS: &[&str] = &["seed", "rounds"];
 
@@ -68,6 +69,16 @@ impl KernelSpec {
     /// What each of its threads uses all the time.
     pub fn thread_bytes(&self) -> u64 {
         (self.info.thread_bytes)(&self.given)
+    }
+
+    /// The memory that it takes at a scale, as far as one can say before it is made.
+    pub fn about(&self, scale: u32) -> Bytes {
+        let is_asked = self.info.params.iter().any(|param| param.key == "bytes");
+        let bytes = match is_asked {
+            true => self.given.read::<Bytes>("bytes").0,
+            false => self.info.table_1_bytes(),
+        };
+        Bytes(bytes / u64::from(scale))
     }
 }
 

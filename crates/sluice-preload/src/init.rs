@@ -6,7 +6,7 @@ use crate::{altstack, behind, fork, internal, limits, malloc, mask, old_signals,
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
-    heap_needs, memory_use, with_own_files,
+    heap_needs, memory_use, running_threads, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -56,8 +56,7 @@ fn does_without(dir: &Path, error: &StartError) -> bool {
             source.kind(),
             ErrorKind::PermissionDenied | ErrorKind::NotFound
         ),
-        StartError::Limit { .. } => true,
-        _ => false,
+        error => error.is_beyond_a_limit() && running_threads() == 0,
     };
     cannot_have_it && !is_runs_own_program(dir)
 }

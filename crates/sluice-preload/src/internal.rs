@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
-use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_mmap, raw_munmap};
+use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_madvise, raw_mmap, raw_munmap};
 use sluice_runtime::fatal::no_memory;
 use sluice_runtime::{Lock, Spare, hold_signals, is_calm, restore_signals};
 
@@ -61,6 +61,9 @@ fn base() -> usize {
                 // SAFETY: nobody uses it yet.
                 let _ = unsafe { raw_munmap(base + bytes, bytes) };
             }
+            // A core of the program would be as large as the range. It is not there for that.
+            // SAFETY: whole pages of the range; their contents stay.
+            let _ = unsafe { raw_madvise(base, bytes, libc::MADV_DONTDUMP) };
             RANGE.store(bytes, Release);
             BASE.store(base, Release);
             return base;

@@ -7,6 +7,7 @@
 use crate::advice::madvise;
 use crate::altstack::sigaltstack;
 use crate::answers::answer;
+use crate::beside::{self, Function};
 use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
@@ -23,8 +24,6 @@ use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_void, pid_t};
 use sluice_region::PAGE;
-
-type Function = extern "C" fn(*mut c_void) -> c_int;
 
 next!(next_fork: c"_Fork"() -> pid_t);
 next!(next_clone: c"clone"(
@@ -88,7 +87,14 @@ pub unsafe extern "C" fn clone(
 ) -> c_int {
     // SAFETY: passed on.
     unsafe {
-        if flags & libc::CLONE_VM != 0 || engine().is_none() || stack.is_null() {
+        let Some(engine) = engine().filter(|_| !stack.is_null()) else {
+            return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
+        };
+        if beside::must_end_too(engine, flags) {
+            let (function, at) = beside::begin_on(stack, function, argument);
+            return next_clone(function, at, flags, at, parent_id, tls, child_id);
+        }
+        if flags & libc::CLONE_VM != 0 {
             return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
         }
         prepare();
@@ -183,6 +189,9 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_setns => setns(a as c_int, b as c_int).into(),
             libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
             libc::SYS_seccomp => answer(seccomp(args)),
+            libc::SYS_execve | libc::SYS_execveat => {
+                engine().map_or_else(pass, |engine| beside::becoming(engine, pass))
+            }
             libc::SYS_prlimit64 => {
                 prlimit(a as pid_t, b as c_int, c as *const _, d as *mut _).into()
             }

@@ -9,6 +9,7 @@ mod aio;
 mod altstack;
 mod answers;
 mod behind;
+mod beside;
 mod bounce;
 mod buffers;
 mod calls;

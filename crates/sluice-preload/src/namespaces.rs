@@ -2,7 +2,7 @@
 
 use crate::buffers::{set_errno, with_pages};
 use crate::device::engine;
-use crate::next;
+use crate::{beside, next};
 use libc::{c_char, c_int, c_long, c_ulong, c_void};
 use sluice_region::{call, errno, say};
 use sluice_runtime::{is_programs_only_thread, keep_root, note_filter, with_same_clock};
@@ -103,8 +103,10 @@ pub unsafe extern "C" fn prctl(
     fourth: c_ulong,
     fifth: c_ulong,
 ) -> c_int {
-    if what == libc::PR_SET_SECCOMP {
-        note_filter();
+    match (what, engine()) {
+        (libc::PR_SET_SECCOMP, _) => note_filter(),
+        (libc::PR_SET_PDEATHSIG, Some(engine)) => beside::asks(engine),
+        _ => {}
     }
     /// Of a thread's name.
     const NAME: usize = 16;

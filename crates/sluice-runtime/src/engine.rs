@@ -18,6 +18,7 @@ use crate::sample::Sampler;
 use crate::session::{OnDevice, Session, Trap};
 use crate::settings::MigrationPolicy;
 use crate::shared::{self, SharedBacking};
+use crate::single::end_service;
 use crate::state::{Access, Core, Plan, Wait};
 use crate::stats::Identity;
 use crate::thread;
@@ -97,7 +98,12 @@ impl Engine {
             let engine = Engine::open(session, device, library)?;
             engine.start_threads(cpu).map(|()| engine)
         });
-        begun.map_err(os("starting the service thread"))?
+        let begun = begun.map_err(os("starting the service thread"))?;
+        // The program may go on without the device, and then without threads of ours.
+        if begun.is_err() && thread::running() == 1 {
+            end_service();
+        }
+        begun
     }
 
     fn prepare(session: &Session) -> Result<(Box<Device>, LibraryCount), StartError> {

@@ -153,14 +153,30 @@ pub enum StartError {
 
 impl StartError {
     /// Whether this process may not have what it asked for, or does not find it: as another user
-    /// than its parent was, in a sandbox, or at another root.
+    /// than its parent was, in a sandbox, at another root, or by its limits.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         let is_so = |errno| matches!(errno, libc::EACCES | libc::EPERM | libc::ENOENT);
-        match self {
+        let is_kept_away = match self {
             StartError::Descriptor(OpenError::Permission | OpenError::Missing) => true,
             StartError::Descriptor(OpenError::Os(errno)) => is_so(*errno),
             StartError::System { errno, .. } => is_so(*errno),
             StartError::File { source, .. } => source.raw_os_error().is_some_and(is_so),
+            _ => false,
+        };
+        is_kept_away || self.is_beyond_a_limit()
+    }
+
+    /// Whether a limit of this process forbids it: of descriptors, tasks, or the size of files.
+    pub fn is_beyond_a_limit(&self) -> bool {
+        let is_so = |errno| matches!(errno, libc::EMFILE | libc::EAGAIN | libc::EFBIG);
+        match self {
+            StartError::Descriptor(OpenError::Os(errno)) => is_so(*errno),
+            StartError::System { errno, .. } => is_so(*errno),
+            StartError::File { source, .. } => {
+                let is_so = source.raw_os_error().is_some_and(is_so);
+                is_so || source.kind() == io::ErrorKind::FileTooLarge
+            }
+            StartError::Limit { .. } => true,
             _ => false,
         }
     }
@@ -229,16 +245,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_or_hidden_is_out_of_reach_and_what_is_full_is_not() {
+    fn what_is_refused_hidden_or_beyond_a_limit_is_out_of_reach_and_what_is_full_is_not() {
         let file = |errno| failed(Path::new("/f"), io::Error::from_raw_os_error(errno));
-        for errno in [libc::EACCES, libc::EPERM, libc::ENOENT] {
+        let limits = [libc::EMFILE, libc::EAGAIN, libc::EFBIG];
+        for errno in [libc::EACCES, libc::EPERM, libc::ENOENT]
+            .into_iter()
+            .chain(limits)
+        {
             assert!(os("opening")(errno).is_out_of_reach(), "{errno}");
             assert!(file(errno).is_out_of_reach(), "{errno}");
             let descriptor = StartError::Descriptor(OpenError::Os(errno));
             assert!(descriptor.is_out_of_reach(), "{errno}");
         }
         assert!(StartError::Descriptor(OpenError::Permission).is_out_of_reach());
-        for errno in [libc::EMFILE, libc::ENOMEM, libc::ENOSPC] {
+        for errno in [libc::ENFILE, libc::ENOMEM, libc::ENOSPC] {
             assert!(!os("opening")(errno).is_out_of_reach(), "{errno}");
             assert!(!file(errno).is_out_of_reach(), "{errno}");
         }

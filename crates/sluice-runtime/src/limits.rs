@@ -2,6 +2,7 @@
 //! reserves room for the device.
 
 use sluice_region::sys;
+use std::io::{Error, ErrorKind};
 
 /// What is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,12 +68,15 @@ pub fn get(which: Limit) -> Option<libc::rlimit> {
 
 /// That a file of the runtime's can have so many bytes. An attempt beyond the limit would end the
 /// program by a signal that explains nothing.
-pub fn allow_file(bytes: u64) -> std::io::Result<()> {
+pub fn allow_file(bytes: u64) -> Result<(), Error> {
     match get(Limit::FileSize) {
-        Some(limit) if limit.rlim_cur < bytes => Err(std::io::Error::other(format!(
-            "the limit of file sizes (`ulimit -f`) is {} bytes, and {bytes} are needed",
-            limit.rlim_cur
-        ))),
+        Some(limit) if limit.rlim_cur < bytes => {
+            let why = format!(
+                "the limit of file sizes (`ulimit -f`) is {} bytes, and {bytes} are needed",
+                limit.rlim_cur
+            );
+            Err(Error::new(ErrorKind::FileTooLarge, why))
+        }
         _ => Ok(()),
     }
 }

@@ -52,28 +52,26 @@ pub(crate) fn prepare<'a>(
             continue;
         };
         let seed = seed.wrapping_add(number as u64);
-        let made = make(host, requester, name, seed, traces);
-        let mut made = made.map_err(|source| FabricRunError::Host {
+        let in_group = |source| FabricRunError::Host {
             group: group.name.clone(),
             source,
-        })?;
+        };
+        let read = settings_of(host, seed, traces).map_err(in_group)?;
         let map = config.address_map(requester) as usize;
         next.resize(next.len().max(map + 1), 0);
+        let reach = config.reach(requester);
+        let too_large = |needed| too_large(config, requester, host, needed, next[map]);
+        // One that is too large by far is not made first: that takes as much memory of ours.
+        let about = read.0.about(host.scale);
+        if about.0 / 2 > reach {
+            return Err(too_large(about));
+        }
+        let mut made = make(host, requester, name, seed, read).map_err(in_group)?;
         made.base = next[map];
         made.group_name.clone_from(&group.name);
-        let (needed, reach) = (made.program.footprint(), config.reach(requester));
+        let needed = made.program.footprint();
         if made.base + needed.0 > reach {
-            return Err(FabricRunError::HostTooLarge {
-                requester: config.requester_name(requester),
-                workload: host.runs.name(),
-                needed,
-                base: made.base,
-                reach: Bytes(reach),
-                or_scale: match host.runs {
-                    HostProgram::Kernel(_) => ", or a larger scale",
-                    HostProgram::Trace(_) => "",
-                },
-            });
+            return Err(too_large(needed));
         }
         if !config.is_coherent() {
             next[map] = (made.base + needed.0).next_multiple_of(APART);
@@ -127,14 +125,33 @@ pub fn check_hosts(spec: &FabricSpec) -> Result<(), FabricRunError> {
     Ok(())
 }
 
+fn too_large(
+    config: &FabricConfig,
+    requester: RequesterId,
+    host: &HostGroup,
+    needed: Bytes,
+    base: u64,
+) -> FabricRunError {
+    FabricRunError::HostTooLarge {
+        requester: config.requester_name(requester),
+        workload: host.runs.name(),
+        needed,
+        base,
+        reach: Bytes(config.reach(requester)),
+        or_scale: match host.runs {
+            HostProgram::Kernel(_) => ", or a larger scale",
+            HostProgram::Trace(_) => "",
+        },
+    }
+}
+
 fn make<'a>(
     host: &'a HostGroup,
     requester: RequesterId,
     name: &str,
     seed: u64,
-    traces: &mut Traces,
+    (source, raw, config): (Source, RawConfig, HostConfig),
 ) -> Result<Prepared<'a>, HostError> {
-    let (source, raw, config) = settings_of(host, seed, traces)?;
     Ok(Prepared {
         requester,
         name: name.to_owned(),

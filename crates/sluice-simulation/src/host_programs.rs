@@ -6,6 +6,7 @@ use sluice_net::{HostGroup, HostProgram};
 use sluice_params::{ConfigError, RawConfig};
 use sluice_replay::{Placement, Replay};
 use sluice_skybyte_artifact::parse_kernel;
+use sluice_units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -101,6 +102,14 @@ impl Source {
         match self {
             Source::Kernel(kernel) => kernel.thread_bytes(),
             Source::Trace(..) => 0,
+        }
+    }
+
+    /// The memory of a kernel, as far as one can say before it is made.
+    pub(crate) fn about(&self, scale: u32) -> Bytes {
+        match self {
+            Source::Kernel(kernel) => kernel.about(scale),
+            Source::Trace(..) => Bytes(0),
         }
     }
 

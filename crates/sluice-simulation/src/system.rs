@@ -83,6 +83,11 @@ impl SystemPlan<'_> {
     ) -> Result<Option<SystemResult>, SystemError> {
         let ready = self.run.prepare_for(self.kernel.thread_bytes())?;
         let threads = ready.host.threads;
+        // One that is too large by far is not made first: that takes as much memory of ours.
+        let about = self.kernel.about(self.run.scale);
+        if about.0 / 2 > ready.room().1.0 {
+            ready.fits(self.kernel.info.name, about, self.run.scale)?;
+        }
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
             threads,
             scale: self.run.scale,

@@ -307,6 +307,7 @@ fn what_hosts_cannot_be_is_refused() {
             "requester.depth = 4",
         ),
         (small, "uses 980KiB from 0x0 on, but it reaches 512KiB"),
+        (of(system, "btree:bytes=10TB"), "uses 10TB from 0x0 on"),
         (of("skybyte-p", fits), "migration.policy = adaptive"),
         (of("base-cssd", fits), "host.start = full"),
         (of(system, "chose:bytes=1MB"), "requester group `host`: "),

@@ -42,16 +42,13 @@ impl Recording<'_> {
         }
         // Why the recording ended, which the plugin has said when it did.
         if emulated.result::<String>().is_some() {
-            return Ok(match emulated.exit {
-                Exit::Code(0) => ExitCode::from(2),
-                exit => leave(exit),
-            });
+            return Ok(failed(emulated.exit));
         }
         errln!(
             "sluice: QEMU ended before the program did; {} has what was written until then",
             self.file.display()
         );
-        Ok(leave(emulated.exit))
+        Ok(failed(emulated.exit))
     }
 
     fn print(&self, counted: RecordedAccesses, wall_s: f64) -> Result<(), Error> {
@@ -82,6 +79,14 @@ impl Recording<'_> {
             );
         }
         Ok(())
+    }
+}
+
+/// Ends as what was executed, but not well.
+fn failed(exit: Exit) -> ExitCode {
+    match exit {
+        Exit::Code(0) => ExitCode::from(2),
+        exit => leave(exit),
     }
 }
 

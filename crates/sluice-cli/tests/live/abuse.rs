@@ -481,20 +481,3 @@ fn a_program_may_lower_its_limit_of_file_sizes() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
-
-/// The words of the error came from the C library, which allocates for a program with a language:
-/// the child waited for its own lock.
-#[test]
-fn a_child_that_is_refused_says_why_and_ends() {
-    let script = "import locale, os, resource; locale.setlocale(locale.LC_ALL, ''); \
-                  resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)); child = os.fork(); \
-                  child or os._exit(0); print(os.waitpid(child, 0)[1] >> 8)";
-    let mut command = small("signal").prepare(["/usr/bin/python3", "-c", script]);
-    let out = within_limit(command.env("LC_ALL", "C.UTF-8"));
-    assert!(out.status.success(), "{out:#?}");
-    assert_eq!(out.own_stdout(), "2\n", "{out:#?}");
-    assert!(
-        out.stderr.contains("Too many open files (os error 24)"),
-        "{out:#?}"
-    );
-}

@@ -1,5 +1,6 @@
 //! Forks of programs with several threads, some of which wait for pages meanwhile.
 
+use crate::abuse::small;
 use crate::build::helper;
 use crate::sluice::{Sluice, TRAPS};
 
@@ -57,4 +58,25 @@ fn a_thread_may_fork_deep_down_a_stack_on_the_device() {
     }
     // What leads to its variables lies on the heap, and others take that page away.
     run(Sluice::run("event").cache("64KiB"), "2 20 10 stack");
+}
+
+/// The threads that bring pages in went with the parent: the child read zeros.
+#[test]
+fn what_uses_its_parents_memory_does_not_outlive_it_in_event_mode() {
+    let program = helper!("abuse_beside.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        for how in ["leaves", "killed"] {
+            let told = |what| {
+                let out = small(trap).program([program, how, what]);
+                assert!(out.status.success(), "{trap}, {how}: {out:#?}");
+                out.own_stdout().to_owned()
+            };
+            let outlives = match trap {
+                "event" => "end\n",
+                _ => "outlived, 0 wrong\nend\n",
+            };
+            assert_eq!(told("reads"), outlives, "{trap}, {how}");
+            assert_eq!(told("becomes"), "lives on\nend\n", "{trap}, {how}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Programs that the preload library cannot enter, or where it can do nothing: users are told.
 
+use crate::abuse::{small, within_limit};
 use crate::build::{compile, helper};
 use crate::sluice::{Outcome, Sluice, TRAPS, finish};
 use std::process::Command;
@@ -80,6 +81,36 @@ fn a_child_of_another_user_goes_on_off_the_device() {
         assert_eq!(out.number("/host/forks_outside"), 3);
         let told = "3 forked processes were not on the device";
         assert!(out.stderr.contains(told), "{out:#?}");
+    }
+}
+
+/// They were ended, too, though without a device they run.
+#[test]
+fn so_does_a_child_beyond_its_limits() {
+    let script = "import os, resource; b = bytearray(8 << 20); b[::4096] = bytes([7]) * 2048
+resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)); child = os.fork()
+child or os._exit(b[::4096] != bytes([7]) * 2048)
+print(os.waitpid(child, 0)[1], sum(b))";
+    for trap in TRAPS {
+        let sluice = Sluice::run(trap).cache("1MiB");
+        let sluice = sluice.set("device.capacity", "64MiB");
+        let out = sluice.program(["/usr/bin/python3", "-c", script]);
+        assert_eq!(out.own_stdout(), "0 14336\n", "{trap}: {out:#?}");
+        assert_eq!(out.number("/host/forks_outside"), 1, "{out:#?}");
+    }
+}
+
+/// A program that another one starts under such limits, as a shell does.
+#[test]
+fn so_does_a_program_beyond_its_limits() {
+    let limits =
+        "ulimit -f 100; exec setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
+    let script = format!("({limits} sh -c 'seq 3 | tail -1; ls /proc/self/task | wc -l'); exit 3");
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["sh", "-c", &script]);
+        assert_eq!(out.status.code(), Some(3), "{out:#?}");
+        assert_eq!(out.own_stdout(), "3\n1\n", "{trap}: {out:#?}");
+        assert!(outside(&out) > 0, "{out:#?}");
     }
 }
 
@@ -316,4 +347,26 @@ fn streams_that_are_closed_are_closed_to_the_program() {
     for trap in TRAPS {
         assert_eq!(open(&Sluice::run(trap).prepare(words)), native, "{trap}");
     }
+}
+
+/// The words of the error came from the C library, which allocates for a program with a language:
+/// the child waited for its own lock. It is refused because of its store.
+#[test]
+fn a_child_that_is_refused_says_why_and_ends() {
+    let store = format!("file:{}", std::env::temp_dir().display());
+    let script = "import locale, os, resource; locale.setlocale(locale.LC_ALL, ''); \
+                  resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)); child = os.fork(); \
+                  child or os._exit(0); print(os.waitpid(child, 0)[1] >> 8)";
+    let sluice = small("signal").args(["--store", &store]);
+    let mut command = sluice.prepare(["/usr/bin/python3", "-c", script]);
+    let out = within_limit(command.env("LC_ALL", "C.UTF-8"));
+    assert_eq!(
+        (out.status.code(), out.own_stdout()),
+        (Some(0), "2\n"),
+        "{out:#?}"
+    );
+    assert!(
+        out.stderr.contains("Too many open files (os error 24)"),
+        "{out:#?}"
+    );
 }

@@ -105,7 +105,7 @@ fn is_whole(outcome: &Outcome) -> Value {
     found
 }
 
-fn await_it(what: &str, is_so: impl Fn() -> bool) {
+fn await_it(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < Duration::from_secs(60), "{what}");

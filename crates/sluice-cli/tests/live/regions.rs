@@ -212,7 +212,11 @@ fn a_part_of_a_program_is_sized_alone() {
     for (arguments, told) in [
         (
             ["--from", "begun"],
-            "bad value for --from: \"begun\"; the program set the marks loaded, done",
+            "bad value for --from: \"begun\"; the program set the marks loaded, done, last",
+        ),
+        (
+            ["--from", "last"],
+            "bad value for --from: \"last\"; the program used nothing after it",
         ),
         (["--from", "a b"], "expected 1 to 64 letters"),
     ] {

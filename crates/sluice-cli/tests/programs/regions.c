@@ -54,6 +54,7 @@ int main(int argc, char **argv) {
             touch(memory, 512);
         failed |= sluice_mark("done");
         touch(memory, 2048);
+        failed |= sluice_mark("last");
         _exit(failed ? 6 : 0);
     }
     touch(memory, 512);

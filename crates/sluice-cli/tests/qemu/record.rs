@@ -139,6 +139,20 @@ fn what_a_killed_program_did_can_be_read() {
     assert!(accesses(&trace).len() >= 1 << 16, "whole blocks");
 }
 
+/// What it executes runs natively, so the recording has no end.
+#[test]
+fn a_program_that_executes_another_leaves_a_cut_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    for (program, expected) in [("true", 2), ("false", 1)] {
+        let script = format!("exec /bin/{program}");
+        let out = record(&trace, "none", &["/bin/sh", "-c", &script]);
+        assert_eq!(out.status.code(), Some(expected), "{out:?}");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains("QEMU ended before the program did"), "{said}");
+    }
+}
+
 /// The program goes on, and its trace is cut.
 #[test]
 fn a_trace_that_has_no_room_is_an_error_that_is_told_once() {

@@ -56,6 +56,12 @@ fn bad_input_is_one_line_that_says_what_would_do() {
             small(&["--set", "host.memory=4GiB"]),
             "at scale 128, but host.memory is 32MiB; give a larger host.memory, or a larger scale",
         ),
+        // Is not made first, which would take that much.
+        (
+            "dram-only",
+            vec!["--workload", "btree:bytes=10TB"],
+            "btree uses 1250GB at scale 8, but host.memory",
+        ),
         (
             "skybyte-c",
             vec!["--workload", "srad", "--scale", "6"],

@@ -75,7 +75,7 @@ pub fn run(
     let Some(record) = record.filter(|record| !record.pages.is_empty()) else {
         return Err(Error::unfit(args.program[0].display(), NOTHING));
     };
-    let part = Part::new(args, &marks.unwrap_or_default())?;
+    let part = Part::new(args, &marks.unwrap_or_default(), &record)?;
     let threads = threads.saturating_sub(own).max(1);
     let profile = record.profile(&ended, pid, threads, computed);
     let seen = Seen {
@@ -202,7 +202,7 @@ impl Part {
     };
 
     /// Between the first marks of the names that were given, the second after the first.
-    fn new(args: &SizeArgs, marks: &[ProcessMark]) -> Result<Part, Error> {
+    fn new(args: &SizeArgs, marks: &[ProcessMark], record: &Record) -> Result<Part, Error> {
         let find = |key: &str, name: &str, after: u64| {
             let found = marks
                 .iter()
@@ -229,14 +229,22 @@ impl Part {
                 .transpose()?
                 .map_or(usize::MAX, |mark| mark.recorded as usize),
         };
-        match part.from < part.to {
-            true => Ok(part),
-            false => Err(Error::value(
+        let behind = part.from >= record.pages.len();
+        let (key, name, why) = match (&args.from, &args.to) {
+            (Some(from), _) if behind && record.is_full() => (
+                "--from",
+                from,
+                "the record of the run was full before this mark",
+            ),
+            (Some(from), _) if behind => ("--from", from, "the program used nothing after it"),
+            (_, Some(to)) if part.from >= part.to => (
                 "--to",
-                args.to.as_deref().unwrap_or_default(),
+                to,
                 "nothing of the program was used between the two marks",
-            )),
-        }
+            ),
+            _ => return Ok(part),
+        };
+        Err(Error::value(key, name, why))
     }
 }
 
@@ -271,6 +279,11 @@ impl Record {
             written,
             pages: pages.iter().copied().take(kept).collect(),
         })
+    }
+
+    /// Whether there were more traps than it has room for.
+    fn is_full(&self) -> bool {
+        self.count > self.pages.len() as u64
     }
 
     /// What they tell of the program's uses of its pages.

@@ -62,6 +62,9 @@ fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
     let rate = |counter| grown(counter) as f64 / seconds;
     let (hits, misses) = (grown(Counter::SoftTraps), grown(Counter::Misses));
     let latency = now.latency().achieved;
+    let timed = latency
+        .count
+        .saturating_sub(before.latency().achieved.count);
     TopRow {
         pid: now.pid,
         command: now.command.join(" "),
@@ -69,7 +72,7 @@ fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
         traps_per_s: rate(Counter::Traps),
         misses_per_s: rate(Counter::Misses),
         hit_ratio: share(hits, hits + misses),
-        late_ratio: share(grown(Counter::Late), misses),
+        late_ratio: share(grown(Counter::Late), timed),
         latency_us: TopLatency {
             p50: latency.p50 as f64 / 1e3,
             p99: latency.p99 as f64 / 1e3,

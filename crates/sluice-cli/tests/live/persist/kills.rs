@@ -24,16 +24,20 @@ fn kill(pid: i32) {
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
-/// Kills what a command has started and what it starts, until it ends by itself.
-fn kill_programs(command: i32) {
+/// Kills what a command has started and what it starts, until it ends by itself. Returns how often.
+fn kill_programs(command: i32) -> usize {
     let ended = || {
         let stat = std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     };
+    let mut kills = 0;
     super::await_it("the command goes on without its program", || {
-        programs(command).into_iter().for_each(kill);
+        let all = programs(command);
+        kills += all.len();
+        all.into_iter().for_each(kill);
         ended()
     });
+    kills
 }
 
 fn programs(command: i32) -> Vec<i32> {
@@ -51,7 +55,7 @@ fn what_was_flushed_is_there_after_any_kill() {
     let rig = Rig::new();
     let words = format!("rounds 512 {}", rig.path("log").display());
     let mut rng = Rng::stream(1, "kills");
-    let (mut commands, mut cut_off, mut during) = (Vec::new(), 0, 0);
+    let (mut commands, mut cut_off, mut during, mut kills) = (Vec::new(), 0, 0, 0);
     for round in 0..rounds {
         let (trap, before) = (TRAPS[round as usize % 2], flushed(&rig));
         let running = Running::start(&mut rig.run(trap).prepare(rig.program(&words)));
@@ -62,7 +66,7 @@ fn what_was_flushed_is_there_after_any_kill() {
             // The power of the device goes with its command, whatever else is killed.
             0 => kill(running.id()),
             1 => running.signal_group(libc::SIGKILL),
-            _ => kill_programs(running.id()),
+            _ => kills += kill_programs(running.id()),
         }
         running.finish();
         if !rig.path("store").exists() {
@@ -84,6 +88,8 @@ fn what_was_flushed_is_there_after_any_kill() {
     super::await_it("sessions are left", || {
         !sessions().iter().any(|session| is_ours(&session.path))
     });
+    assert!(during > 0, "no program was killed after a flush of its own");
+    assert!(kills > 0, "no program was killed beside its command");
     println!(
         "{rounds} rounds: {during} after a flush of theirs, generation {} at the end, {cut_off} \
          writes were cut off",

@@ -109,6 +109,7 @@ fn kills_leave_nothing_that_the_next_start_does_not_clean() {
     assert!(Sluice::run("event").program(["true"]).status.success());
     let after = left(&commands).len();
     await_it("sessions are left", || left(&commands).is_empty());
+    assert!(found > 0, "no round left a session");
     println!(
         "{rounds} rounds: a session was left after {found} of them, {before} at the end, {after} \
          right after the next start, none a moment later"

@@ -1,0 +1,68 @@
+/* A process that shares its parent's memory outlives it. How the parent ends: "leaves" or "killed";
+   with "first" by the process's first thread, with "waits" as a child that its maker waits for.
+   The child reads what the parent wrote, and says how many pages are wrong; or it is killed, too. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGES = 2048, PAGE = 4096 };
+
+static unsigned char *memory;
+static char stack[65536] __attribute__((aligned(16)));
+static int out;
+
+static int child(void *parent) {
+    while (getppid() == (int)(long)parent)
+        usleep(1000);
+    int wrong = 0;
+    for (int page = 0; page < PAGES; page++)
+        wrong += memory[page * PAGE] != (unsigned char)(page | 1);
+    char text[64];
+    int length = snprintf(text, sizeof text, "outlived, %d wrong\n", wrong);
+    return write(out, text, length) != length;
+}
+
+/* Becomes another program, which has memory of its own and lives on. */
+static int becomes(void *parent) {
+    (void)parent;
+    dup2(out, 1);
+    execl("/bin/sh", "sh", "-c", "sleep 0.3; echo lives on", (char *)0);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    int ends[2];
+    if (argc < 3 || pipe(ends))
+        return 1;
+    int (*function)(void *) = !strcmp(argv[2], "becomes") ? becomes : child;
+    pid_t parent = fork();
+    if (!parent) {
+        close(ends[0]);
+        out = ends[1];
+        memory = malloc(PAGES * PAGE);
+        for (int page = 0; page < PAGES; page++)
+            memory[page * PAGE] = page | 1;
+        void *self = (void *)(long)getpid();
+        if (clone(function, stack + sizeof stack, CLONE_VM | SIGCHLD, self) < 0)
+            _exit(2);
+        usleep(100000);
+        if (!strcmp(argv[1], "leaves"))
+            _exit(0);
+        raise(SIGKILL);
+    }
+    close(ends[1]);
+    char text[128];
+    ssize_t got;
+    while ((got = read(ends[0], text, sizeof text)) > 0)
+        fwrite(text, 1, got, stdout);
+    while (wait(0) > 0)
+        ;
+    puts("end");
+    return 0;
+}
