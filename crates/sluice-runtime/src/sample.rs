@@ -81,7 +81,8 @@ impl Sampler {
     }
 
     /// Ends the window of the oldest page and takes the next, if chance finds a mapped one below
-    /// `top`.
+    /// `top`. A page whose window is open is not taken again, touched or not: else those that are
+    /// touched would be taken more often than the others, which are away.
     pub fn turn(
         &mut self,
         now_ns: u64,
@@ -90,8 +91,9 @@ impl Sampler {
     ) -> (Option<Verdict>, Option<u64>) {
         self.next_ns = now_ns + self.gap_ns;
         let slots = self.slots.len();
-        let slot = &mut self.slots[self.turn];
-        self.turn = (self.turn + 1) % slots;
+        let turn = self.turn;
+        self.turn = (turn + 1) % slots;
+        let slot = &mut self.slots[turn];
         let verdict = slot.used.then(|| Verdict {
             touched: slot.touched,
             window_ns: now_ns - slot.taken_ns,
@@ -100,11 +102,12 @@ impl Sampler {
         if top == 0 {
             return (verdict, None);
         }
+        let is_open = |lpn| self.slots.iter().any(|slot| slot.used && slot.lpn == lpn);
         let found = (0..TRIES)
             .map(|_| self.rng.below(top))
-            .find(|lpn| is_mapped(*lpn));
+            .find(|lpn| is_mapped(*lpn) && !is_open(*lpn));
         if let Some(lpn) = found {
-            *slot = Slot {
+            self.slots[turn] = Slot {
                 lpn,
                 taken_ns: now_ns,
                 used: true,
@@ -137,6 +140,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::{BTreeSet, VecDeque};
 
     /// Of 1,000 mapped pages, a program touches the first 250 in every window.
     #[test]
@@ -158,6 +162,38 @@ mod tests {
         }
         let share = f64::from(touched) / f64::from(judged);
         assert!((share - 0.25).abs() < 0.02, "{share}");
+    }
+
+    /// A page that was taken again while its window was open counted as untouched. Of few mapped
+    /// pages, a program touches a quarter at once, and each other when its window is over.
+    #[test]
+    fn a_page_whose_window_is_open_is_not_taken_again() {
+        for pages in [40, SLOTS as u64, 160, 256, 1_000] {
+            let is_hot = |lpn: &u64| lpn % 4 == 1;
+            let mut sampler = Sampler::new(1_000_000, 7);
+            let (mut open, mut away) = (VecDeque::new(), BTreeSet::new());
+            let (mut judged, mut touched) = (0u32, 0u32);
+            for turn in 0..40_000 {
+                let now = turn * (1_000_000 / SLOTS as u64);
+                let (verdict, taken) = sampler.turn(now, pages, |lpn| !away.contains(&lpn));
+                if open.len() == SLOTS
+                    && let Some(Some(lpn)) = open.pop_front()
+                {
+                    away.remove(&lpn);
+                    let verdict = verdict.expect("a window is over");
+                    assert_eq!(verdict.touched, is_hot(&lpn), "{pages} pages: {lpn}");
+                    judged += 1;
+                    touched += u32::from(verdict.touched);
+                }
+                open.push_back(taken);
+                match taken {
+                    Some(lpn) if is_hot(&lpn) => assert!(sampler.touched(lpn)),
+                    cold => away.extend(cold),
+                }
+            }
+            let share = f64::from(touched) / f64::from(judged);
+            assert!((share - 0.25).abs() < 0.012, "{pages} pages: {share}");
+        }
     }
 
     /// A program that touches each page at once, so that each sample costs it `TAKE_NS` and a trap.
