@@ -12,8 +12,10 @@ use std::sync::OnceLock;
 pub struct Callbacks {
     /// A CPU is there.
     pub begins: fn(c_uint),
-    /// It has nothing to do, or has ended.
+    /// It has nothing to do.
     pub rests: fn(c_uint),
+    /// It has ended.
+    pub leaves: fn(c_uint),
     /// A block was translated, which may be looked at during the call.
     pub translated: unsafe fn(*mut Block),
     /// All translations have been thrown away.
@@ -32,15 +34,17 @@ fn asked() -> &'static Callbacks {
 pub fn ask(id: Id, callbacks: Callbacks) {
     let flushes = callbacks.flushed.is_some();
     let _ = ASKED.set(callbacks);
-    let (begins, rests, translated) = match api::version() {
+    let (begins, rests, leaves, translated) = match api::version() {
         ..7 => (
             begins_to_6 as *const c_void,
             rests_to_6 as *const c_void,
+            leaves_to_6 as *const c_void,
             translated_to_6 as *const c_void,
         ),
         _ => (
             begins as *const c_void,
             rests as *const c_void,
+            leaves as *const c_void,
             self::translated as *const c_void,
         ),
     };
@@ -49,7 +53,7 @@ pub fn ask(id: Id, callbacks: Callbacks) {
     // at no parameter, and so are of either type.
     unsafe {
         (api.on_cpu)(id, begins, null_mut());
-        (api.on_cpu_end)(id, rests, null_mut());
+        (api.on_cpu_end)(id, leaves, null_mut());
         (api.on_idle)(id, rests, null_mut());
         (api.on_translation)(id, translated, null_mut());
         (api.on_exit)(id, ends as *const c_void, null_mut());
@@ -73,6 +77,14 @@ extern "C" fn rests_to_6(_: Id, cpu: c_uint) {
 
 extern "C" fn rests(cpu: c_uint, _: *mut c_void) {
     (asked().rests)(cpu);
+}
+
+extern "C" fn leaves_to_6(_: Id, cpu: c_uint) {
+    (asked().leaves)(cpu);
+}
+
+extern "C" fn leaves(cpu: c_uint, _: *mut c_void) {
+    (asked().leaves)(cpu);
 }
 
 extern "C" fn translated_to_6(_: Id, block: *mut Block) {

@@ -81,6 +81,15 @@ impl<T> Pipe<T> {
         }
     }
 
+    /// The same of a CPU that has ended: its buffer is for others. One that begins under its number
+    /// makes another.
+    pub fn leave(&self, cpu: u32, batch: &mut Vec<T>) {
+        self.send(cpu, batch);
+        if !is_forked() {
+            self.give_back(std::mem::take(batch));
+        }
+    }
+
     /// Sends a mark of a CPU, behind what it has gathered.
     pub fn mark(&self, cpu: u32, batch: &mut Vec<T>, mark: u32) {
         self.send(cpu, batch);

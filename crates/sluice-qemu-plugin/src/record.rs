@@ -69,6 +69,7 @@ pub fn install(id: Id, info: &Info, options: Record) -> Result<(), Error> {
     let callbacks = Callbacks {
         begins: begin,
         rests: pass_on,
+        leaves: leave,
         translated: match info.is_system() {
             true => translated::<true>,
             false => translated::<false>,
@@ -157,11 +158,17 @@ fn begin(cpu: c_uint) {
     });
 }
 
-/// A CPU rests or ends: others need not wait for what it has gathered.
+/// A CPU rests: others need not wait for what it has gathered.
 fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
     let cpu = unsafe { CPUS.get(cpu) };
     recorder().pipe.send(cpu.number, &mut cpu.batch);
+}
+
+fn leave(cpu: c_uint) {
+    // SAFETY: a callback of this CPU.
+    let cpu = unsafe { CPUS.get(cpu) };
+    recorder().pipe.leave(cpu.number, &mut cpu.batch);
 }
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut Block) {

@@ -95,11 +95,7 @@ fn threads_are_cpus() {
         writers.dedup();
         (of_part.count(), writers)
     };
-    let base: u64 = String::from_utf8_lossy(&out.stdout)
-        .split_whitespace()
-        .next()
-        .and_then(|hex| u64::from_str_radix(hex.trim_start_matches("0x"), 16).ok())
-        .expect("the program prints where its data are");
+    let base = first_word(&out);
     let mut writers = Vec::new();
     for thread in 0..4 {
         let (count, by) = words(base + thread * 4096 * 64);
@@ -109,6 +105,42 @@ fn threads_are_cpus() {
     writers.sort_unstable();
     writers.dedup();
     assert_eq!(writers.len(), 4, "one CPU for each: {writers:?}");
+}
+
+/// The numbers of threads that start others before they end have no bound. With the 1,025th the
+/// program ended.
+#[test]
+fn a_chain_of_threads_may_be_long() {
+    const THREADS: u64 = 1_100;
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let program = compile("chain.c", &[]);
+    let program = [&*program.to_string_lossy(), &THREADS.to_string()];
+    let out = record(&trace, "none", &program);
+    assert!(out.status.success(), "{out:?}");
+    let base = first_word(&out);
+    let parts = base..base + THREADS * 64;
+    let all = accesses(&trace).into_iter();
+    let stores = all.filter(|a| a.kind == Kind::Store && parts.contains(&a.address));
+    let mut writers: Vec<(u64, u32)> = stores.map(|a| ((a.address - base) / 64, a.cpu)).collect();
+    writers.sort_unstable();
+    assert!(writers.iter().map(|(part, _)| *part).eq(0..THREADS));
+    // QEMU gives each the number above that of the thread that started it.
+    assert!(writers.is_sorted_by(|(_, one), (_, next)| one < next));
+    assert!(
+        writers
+            .last()
+            .is_some_and(|(_, cpu)| u64::from(*cpu) >= THREADS)
+    );
+}
+
+/// What the program prints first: where its data are.
+fn first_word(out: &Output) -> u64 {
+    String::from_utf8_lossy(&out.stdout)
+        .split_whitespace()
+        .next()
+        .and_then(|hex| u64::from_str_radix(hex.trim_start_matches("0x"), 16).ok())
+        .expect("the program prints where its data are")
 }
 
 #[test]

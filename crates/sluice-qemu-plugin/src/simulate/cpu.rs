@@ -171,6 +171,11 @@ impl Cpu {
         }
     }
 
+    /// It has ended: the same, and its buffer is for others.
+    pub fn leave(&mut self, pipe: &Pipe<Instr>) {
+        pipe.leave(self.number, &mut self.batch);
+    }
+
     /// A mark comes behind all that was gathered.
     pub fn mark(&mut self, pipe: &Pipe<Instr>, mark: u32) {
         pipe.mark(self.number, &mut self.batch, mark);

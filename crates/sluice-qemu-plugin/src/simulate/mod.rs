@@ -105,6 +105,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
     let callbacks = Callbacks {
         begins: begin,
         rests: pass_on,
+        leaves: leave,
         translated: match info.is_system() {
             true => translated::<true>,
             false => translated::<false>,
@@ -180,6 +181,11 @@ fn begin(cpu: c_uint) {
 fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
     unsafe { CPUS.get(cpu) }.hand_on(&simulation().pipe, true);
+}
+
+fn leave(cpu: c_uint) {
+    // SAFETY: a callback of this CPU.
+    unsafe { CPUS.get(cpu) }.leave(&simulation().pipe);
 }
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
