@@ -50,6 +50,13 @@ pub fn engine_in_any_child() -> Option<&'static Engine> {
     unsafe { ENGINE.load(Acquire).as_ref() }
 }
 
+/// The device of the calling process alone: it is no child of `vfork`, and none that was made past
+/// all hooks.
+pub fn own_engine() -> Option<&'static Engine> {
+    let engine = (!is_unknown()).then(engine_in_any_child).flatten();
+    engine.filter(|engine| engine.is_callers())
+}
+
 /// Ends a program that cannot get its device: running it without would measure something else.
 pub fn refuse(why: &str) -> ! {
     sluice_region::fatal(format_args!("{why}"))
@@ -81,12 +88,18 @@ pub fn know_all() {
     KNOWN.store(core::ptr::null_mut(), Release);
 }
 
+/// Whether this is a child that was made past all hooks.
+#[inline]
+fn is_unknown() -> bool {
+    // SAFETY: as above.
+    let word = unsafe { KNOWN.load(Relaxed).as_ref() };
+    word.is_some_and(|word| word.load(Relaxed) == 0)
+}
+
 /// Ends a child that was made past all hooks.
 #[inline]
 pub fn check() {
-    // SAFETY: as above.
-    let word = unsafe { KNOWN.load(Relaxed).as_ref() };
-    if word.is_some_and(|word| word.load(Relaxed) == 0) {
+    if is_unknown() {
         sluice_region::fatal(format_args!(
             "the program has made a child by a system call of its own (fork or clone, past the C \
              library); the child cannot have the device, and its memory is not there"

@@ -4,7 +4,7 @@
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
 use crate::spawn::bring_environment;
-use crate::{beside, limits, next};
+use crate::{beside, ends, limits, next};
 use core::ffi::CStr;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
 use sluice_region::sys;
@@ -22,6 +22,7 @@ impl Buffers for Environment {
 /// Makes a call that returns only if this process did not become another program. Limits that are
 /// lowered for a program that is not there might not be raised again.
 fn becoming(is_there: impl FnOnce() -> bool, call: impl FnOnce() -> c_int) -> c_int {
+    ends::say_so();
     let engine = engine();
     let start = engine.map(Engine::become_program);
     let call = || match engine {

@@ -2,7 +2,9 @@
 
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
-use crate::{altstack, behind, fork, internal, limits, malloc, mask, old_signals, profile, system};
+use crate::{
+    altstack, behind, ends, fork, internal, limits, malloc, mask, old_signals, profile, system,
+};
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
@@ -20,6 +22,7 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 static DESTRUCTOR: extern "C" fn() = destruct;
 
 extern "C" fn construct() {
+    ends::resolve();
     let heap = match std::env::var_os(session_variable(&own_path())) {
         None => Heap::Next,
         Some(dir) => {
@@ -101,6 +104,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     if matches!(session.place, OnDevice::Dax(_)) {
         behind::find();
     }
+    let shares = session.kinds.shared;
     let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
     let profiled = session.profile;
@@ -135,6 +139,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     }
     engine.calibrate();
     fork::register();
+    if shares {
+        ends::watch_quick();
+    }
     mark().map_err(os("marking children"))?;
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));

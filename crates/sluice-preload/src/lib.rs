@@ -19,6 +19,7 @@ mod contexts;
 mod deferred;
 mod descriptors;
 mod device;
+mod ends;
 mod exec;
 mod explicit;
 mod files;

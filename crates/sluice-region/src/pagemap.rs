@@ -2,6 +2,7 @@
 
 use crate::sys::*;
 use crate::{Lost, NO_DESCRIPTOR, PAGE, sys};
+use core::ops::Range;
 
 /// The page map of the calling process.
 #[derive(Debug)]
@@ -122,17 +123,41 @@ impl Pagemap {
 
     /// Calls `each` with every page of a range that has memory behind it.
     pub fn each_present(&self, start: usize, end: usize, mut each: impl FnMut(usize)) {
+        self.each_region(start..end, PAGE_IS_PRESENT, 0, |region| {
+            region.step_by(PAGE).for_each(&mut each);
+        });
+    }
+
+    /// Calls `each` with every region of a range that shows pages of files or of shared memory.
+    pub fn each_of_file(&self, range: Range<usize>, each: impl FnMut(Range<usize>)) {
+        self.each_region(range, PAGE_IS_PRESENT | PAGE_IS_FILE, 0, each);
+    }
+
+    /// The same of pages that were dropped and protected, as [`Pagemap::was_protected`] has it.
+    pub fn each_protected(&self, range: Range<usize>, each: impl FnMut(Range<usize>)) {
+        self.each_region(range, PAGE_IS_SWAPPED, PAGE_IS_WRITTEN, each);
+    }
+
+    /// Calls `each` with every region of a range that is in some categories and not in others.
+    fn each_region(
+        &self,
+        range: Range<usize>,
+        categories: u64,
+        not: u64,
+        mut each: impl FnMut(Range<usize>),
+    ) {
         let mut regions = [PageRegion::default(); 256];
-        let mut from = start as u64;
-        while from < end as u64 {
+        let (mut from, end) = (range.start as u64, range.end as u64);
+        while from < end {
             let mut arg = PmScanArg {
                 size: size_of::<PmScanArg>() as u64,
                 start: from,
-                end: end as u64,
+                end,
                 vec: regions.as_mut_ptr() as u64,
                 vec_len: regions.len() as u64,
-                category_mask: PAGE_IS_PRESENT,
-                return_mask: PAGE_IS_PRESENT,
+                category_inverted: not,
+                category_mask: categories | not,
+                return_mask: categories,
                 ..PmScanArg::default()
             };
             let n = self.scan(&mut arg);
@@ -140,9 +165,7 @@ impl Pagemap {
                 return;
             }
             for region in &regions[..n as usize] {
-                (region.start as usize..region.end as usize)
-                    .step_by(PAGE)
-                    .for_each(&mut each);
+                each(region.start as usize..region.end as usize);
             }
             from = arg.walk_end;
         }

@@ -7,7 +7,7 @@
 
 use crate::calm::{calm, is_runtime_thread, make_stacks, set_mask, thread_stack};
 use crate::clock::{now_ns, sleep_until};
-use crate::lock::Lock;
+use crate::lock::{Guard, Lock};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
@@ -22,6 +22,9 @@ const ALL_SIGNALS: u64 = u64::MAX;
 const LOOKS: u32 = 2_000;
 /// .. and before sleeping on it, from which a thread wakes up late.
 const YIELDS: u32 = 300;
+
+/// Tries, of a millisecond each, to get the service thread before going on without it.
+const FREE_TRIES: usize = 1_000;
 
 /// Who finds no room looks again after this.
 const ROOM_LOOK_NS: u64 = 500_000;
@@ -242,18 +245,36 @@ pub fn in_service<F: FnOnce() -> R, R>(function: F) -> R {
     }
     calm(move || {
         let call = Call::of(function);
-        let mut job = call.job();
-        let _only = SERVICE.only.lock();
-        let done = SERVICE.done.load(Acquire);
-        SERVICE.job.store(&raw mut job, Release);
-        SERVICE.ring();
-        await_other(&SERVICE.done, done);
-        match call.result.take() {
-            Some(result) => result,
-            // The service thread says that it is done after the result is there.
-            None => sluice_region::fatal(format_args!("the service thread gave no result")),
-        }
+        only_in_service(&call, SERVICE.only.lock())
     })
+}
+
+/// Has the service thread, which the caller alone has, make a call.
+fn only_in_service<F: FnOnce() -> R, R>(call: &Call<F, R>, _only: Guard<'_, ()>) -> R {
+    let mut job = call.job();
+    let done = SERVICE.done.load(Acquire);
+    SERVICE.job.store(&raw mut job, Release);
+    SERVICE.ring();
+    await_other(&SERVICE.done, done);
+    match call.result.take() {
+        Some(result) => result,
+        // The service thread says that it is done after the result is there.
+        None => sluice_region::fatal(format_args!("the service thread gave no result")),
+    }
+}
+
+/// Calls a function in the service thread, as [`in_service`] does, if there is one and others do
+/// not have it for long. By threads of the program's that may have been interrupted anywhere.
+pub fn in_service_if_free<F: FnOnce()>(function: F) {
+    if has_service() && !is_runtime_thread() {
+        calm(move || {
+            let only = (0..FREE_TRIES).find_map(|_| SERVICE.only.try_lock_briefly());
+            if let Some(only) = only {
+                let call = Call::of(function);
+                only_in_service(&call, only);
+            }
+        });
+    }
 }
 
 /// Takes the service thread for the caller alone, who forks.

@@ -374,6 +374,9 @@ impl Ready<'_> {
         if self.persistent.is_some() {
             persist::end_with_us(&mut command);
         }
+        if let Some(shared) = &self.shared {
+            shared.lower_limit(&mut command);
+        }
         adjust(&mut command);
         command.spawn().map_err(|e| match e.raw_os_error() {
             Some(libc::ENOEXEC) => Error::unfit(

@@ -142,6 +142,17 @@ fn of_sharing(bytes: u64) {
     }
 }
 
+/// Processes for which the server of shared memory had no descriptors.
+pub fn of_turned_away(times: u64) {
+    if times > 0 {
+        errln!(
+            "sluice: warning: processes came to the device of shared memory {times} times when \
+             this command could open no more files; what they share was in DRAM (raise the hard \
+             limit of `ulimit -n`)"
+        );
+    }
+}
+
 /// Files that `--place files` names, and that stay with the kernel all the same.
 fn of_files(writable: u64, unleased: u64, other: u64) {
     let of = |bytes: u64, why: &str| {

@@ -248,6 +248,49 @@ fn signal_mode_refuses() {
     );
 }
 
+/// Counts of the device of shared memory, with a cache of 256 pages of which the first in leaves
+/// first, after children have ended as `words` say.
+fn ended(words: &str, capacity: &str) -> [u64; 2] {
+    let run = run().cache("1MiB").set("cache.policy", "fifo");
+    let program = helper!("endings.c").to_str().expect("plain letters");
+    let words = [program, "512"].into_iter().chain(words.split(' '));
+    let out = run.set("device.capacity", capacity).program(words);
+    assert_eq!(out.own_stdout(), "well\n", "{out:#?}");
+    let device = device(&out);
+    ["misses", "dirty_evictions"].map(|key| count(&device, key))
+}
+
+/// What a process that ended by `_exit` had mapped counted as written, though it had only read. Of
+/// one that is killed nobody knows.
+#[test]
+fn what_was_read_leaves_clean_however_its_process_ends() {
+    let silent = [
+        "exit", "_exit", "_Exit", "quick", "number", "handler", "become",
+    ];
+    for how in silent {
+        let counts = ended(&format!("own {how} {how}"), "16MiB");
+        // The parent has written each page once, and four times all pages come in.
+        assert_eq!(counts, [4 * PAGES, PAGES], "{how}");
+    }
+    assert_eq!(ended("own vfork vfork", "16MiB"), [6 * PAGES, PAGES]);
+    assert_eq!(ended("own kill _exit", "16MiB"), [4 * PAGES, PAGES + 256]);
+}
+
+/// Half of the pages, which are in the cache then and are not protected by another fault.
+#[test]
+fn what_is_written_after_a_process_said_that_it_ends_counts() {
+    let counts = ended("own goes-on _exit", "16MiB");
+    assert_eq!(counts, [4 * PAGES, PAGES + 256]);
+}
+
+/// What was known of the pages of an object that is gone was taken for those of the next one.
+#[test]
+fn an_object_inherits_no_writes() {
+    assert_eq!(ended("wrote read", "2MiB"), [3 * PAGES, 256]);
+    let counts = ended("wrote read wrote read", "2MiB");
+    assert_eq!(counts, [6 * PAGES, 2 * 256]);
+}
+
 /// The server has no descriptors for the last ones. Their threads that served it ended first, and
 /// others began on the stacks of those that ran.
 #[test]
@@ -260,5 +303,27 @@ fn processes_that_the_server_refuses_go_on() {
         shell.args(["-c", &few]).arg(command.get_program());
         let out = finish(shell.args(command.get_args()));
         assert_eq!(out.own_stdout(), "0 lost\n", "{descriptors}: {out:#?}");
+        let warned = "processes came to the device of shared memory";
+        assert!(out.stderr.contains(warned), "{descriptors}: {out:#?}");
     }
+}
+
+/// Of 40 processes 14 stayed in DRAM under this soft limit. The program still has it.
+#[test]
+fn many_processes_come_whatever_the_soft_limit_is() {
+    let program = helper!("crowd.c").to_str().expect("plain letters");
+    let script = format!("ulimit -n; exec {program} 40");
+    let command = run().cache("1MiB").prepare(["sh", "-c", &script]);
+    let mut shell = Command::new("sh");
+    let few = "ulimit -S -n 121; exec \"$0\" \"$@\"";
+    shell.args(["-c", few]).arg(command.get_program());
+    let out = finish(shell.args(command.get_args()));
+    assert_eq!(out.own_stdout(), "121\n0 lost\n", "{out:#?}");
+    assert!(!out.stderr.contains("DRAM"), "{out:#?}");
+    let json = out.json();
+    let all = json["processes"].as_array().expect("processes");
+    assert!(
+        all.iter()
+            .all(|process| count(process, "shared_bytes") == 0)
+    );
 }

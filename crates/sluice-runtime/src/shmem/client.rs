@@ -5,7 +5,7 @@
 
 use super::agent;
 use super::link::{Refusal, STATE, State};
-use super::message::{Ask, Window};
+use super::message::Window;
 use crate::thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use sluice_region::dont_need;
@@ -53,12 +53,12 @@ pub fn mapping_of(addr: usize) -> Option<(usize, usize)> {
     crate::calm(|| STATE.lock().windows.of(addr).map(|w| (w.start, w.len)))
 }
 
-/// The process ends: what it has written is known to the server.
+/// The process ends: what it has written is known to the server. Where a lock is not to be had, as
+/// in a signal's handler that came while its own thread had it, the server learns nothing.
 pub fn end() {
-    if !IN_USE.load(Acquire) {
-        return;
+    if IN_USE.load(Acquire) {
+        thread::in_service_if_free(|| STATE.lock().say_end());
     }
-    thread::in_service(|| STATE.lock().tell(Ask::End));
 }
 
 /// Before a fork: nobody changes anything until it is done.

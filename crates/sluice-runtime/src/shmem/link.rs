@@ -104,12 +104,22 @@ impl State {
         self.windows.take()
     }
 
-    /// Asks the server for something that is of no mapping.
-    pub(super) fn tell(&self, ask: Ask) {
-        let window = Window::default();
-        if let Some(link) = &self.link {
-            let _ = link.questions.ask(Request { ask, window });
+    /// Takes all pages out and says that this process ends. Whoever needs one after all gets it
+    /// back from the server, which therefore knows of it.
+    pub(super) fn say_end(&self) {
+        let Some(link) = &self.link else {
+            return;
+        };
+        for window in self.windows.parts(0, usize::MAX) {
+            link.pagemap
+                .each_of_file(window.start..window.end(), |pages| {
+                    // SAFETY: shared memory, or a file's that nobody has changed: only page-table
+                    // entries go.
+                    let _ = unsafe { dont_need(pages.start, pages.len()) };
+                });
         }
+        let (ask, window) = (Ask::End, Window::default());
+        let _ = link.questions.ask(Request { ask, window });
     }
 
     /// The server has ended: the kernel serves from now on.

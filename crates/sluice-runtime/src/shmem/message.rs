@@ -28,7 +28,8 @@ pub enum Ask {
     Map = 1,
     /// Forgets a range, and what the process has written there is known.
     Unmap = 2,
-    /// What the process has written is known; it is about to end.
+    /// The process has taken out all that it had, for it is about to end: what it has written is
+    /// known.
     End = 3,
 }
 

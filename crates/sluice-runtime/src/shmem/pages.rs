@@ -24,6 +24,8 @@ pub struct Pages {
     pub progress: Progress,
     /// Pages that the model has evicted, and which stay mapped for a while.
     orphans: Vec<u64>,
+    /// Pages that processes which are gone had written after all.
+    late: Vec<u64>,
     residency: Residency,
 }
 
@@ -36,6 +38,7 @@ impl Pages {
             written: vec![false; pages as usize].into(),
             progress: Progress::new(),
             orphans: Vec::new(),
+            late: Vec::new(),
             residency,
         }
     }
@@ -67,12 +70,13 @@ impl Pages {
             .process(place)
             .map(|process| process.segments.keys().copied().collect())
             .unwrap_or_default();
-        // What it had written is known, if it said so; else all that it had may be written.
-        let is_known = self.process(place).is_some_and(|process| process.has_ended);
+        // What it has had since it said that it ends, if it did, may be written.
         for start in starts {
-            self.remove_segment(place, start, is_known);
+            self.remove_segment(place, start, false);
         }
-        self.processes[place] = None;
+        if let Some(mut process) = self.processes[place].take() {
+            self.late.append(&mut process.take_late());
+        }
     }
 
     fn remove_segment(&mut self, place: usize, start: usize, is_known: bool) {
@@ -93,15 +97,38 @@ impl Pages {
 
     /// Puts a mapping of a process on the device. `freed` is told of pages that lose their object.
     /// False if there is no room.
-    pub fn map(&mut self, place: usize, window: &Window, freed: impl FnMut(Range<u64>)) -> bool {
+    pub fn map(
+        &mut self,
+        place: usize,
+        window: &Window,
+        mut freed: impl FnMut(Range<u64>),
+    ) -> bool {
         self.unmap(place, window.start, window.end());
-        let Some(pieces) = self.extents.take(window, freed) else {
+        let mut lost = Vec::new();
+        let taken = self.extents.take(window, |pages| lost.push(pages));
+        for pages in lost {
+            self.forget(&pages);
+            freed(pages);
+        }
+        let Some(pieces) = taken else {
             return false;
         };
         for piece in pieces {
             self.add_segment(place, window.start, piece);
         }
         true
+    }
+
+    /// Pages lose their object. What was done to them is nothing to the one that gets them.
+    fn forget(&mut self, pages: &Range<u64>) {
+        self.written[pages.start as usize..pages.end as usize].fill(false);
+        self.orphans.retain(|lpn| !pages.contains(lpn));
+        self.late.retain(|lpn| !pages.contains(lpn));
+        let processes = self.processes.iter_mut().flatten();
+        processes.for_each(|process| process.forget(pages));
+        for lpn in pages.clone() {
+            self.residency.set(lpn, 0);
+        }
     }
 
     fn add_segment(&mut self, place: usize, start: usize, piece: Piece) {
@@ -119,6 +146,9 @@ impl Pages {
 
     /// Takes a range of a process off the device, whose parts outside stay.
     pub fn unmap(&mut self, place: usize, start: usize, end: usize) {
+        if let Some(process) = self.process(place) {
+            process.settle(start, end);
+        }
         for at in self.segments_in(place, start, end) {
             self.note_written(place, at);
             let Some(segment) = self.process(place).and_then(|p| p.segments.get(&at)) else {
@@ -163,13 +193,11 @@ impl Pages {
         process.segments.range(..end).filter_map(touches).collect()
     }
 
-    /// A process says that it ends.
+    /// A process says that it ends. It has taken out all that it had.
     pub fn end(&mut self, place: usize) {
-        for at in self.segments_in(place, 0, usize::MAX) {
-            self.note_written(place, at);
-        }
-        if let Some(process) = self.process(place) {
-            process.has_ended = true;
+        let written = self.process(place).map(Process::end);
+        for lpn in written.unwrap_or_default() {
+            self.written[lpn as usize] = true;
         }
     }
 
@@ -183,13 +211,12 @@ impl Pages {
 
     /// Maps a page for a thread that waits for it. False if it could not be.
     pub fn put(&mut self, place: usize, start: usize, lpn: u64, is_store: bool) -> bool {
-        let written = &mut self.written[lpn as usize];
-        *written |= is_store;
-        let is_written = *written;
+        let is_written = self.written[lpn as usize] | is_store;
         let put = self
             .process(place)
             .is_some_and(|p| p.put(start, lpn, is_written));
         if put {
+            self.written[lpn as usize] = is_written;
             self.residency
                 .set(lpn, sluice_abi::CACHED | sluice_abi::MAPPED);
         }
@@ -227,10 +254,11 @@ impl Pages {
 
     /// A page that was written after it was told to leave, and before it had left.
     pub fn next_late(&mut self) -> Option<u64> {
-        self.processes
-            .iter_mut()
-            .flatten()
-            .find_map(Process::next_late)
+        let of_gone = self.late.pop();
+        of_gone.or_else(|| {
+            let mut processes = self.processes.iter_mut().flatten();
+            processes.find_map(Process::next_late)
+        })
     }
 
     /// Takes a page out of every process. Says whether it was written.

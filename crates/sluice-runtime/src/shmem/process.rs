@@ -3,6 +3,7 @@
 use super::link::taken_out;
 use super::message::{Answers, Greeting, MAX_DROPS, send_drops};
 use crate::private::zero_page;
+use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd};
@@ -85,8 +86,6 @@ pub struct Process {
     pub pagemap: Pagemap,
     /// By first address.
     pub segments: BTreeMap<usize, Segment>,
-    /// It has said that it ends, and what it had written by then is known.
-    pub has_ended: bool,
     drops: OwnedFd,
     leaving: Vec<u64>,
     /// In the order of their turns.
@@ -109,7 +108,6 @@ impl Process {
             uffd: Uffd::of_other(uffd),
             pagemap: Pagemap::of(pagemap),
             segments: BTreeMap::new(),
-            has_ended: false,
             drops,
             leaving: Vec::with_capacity(MAX_DROPS),
             unsure: VecDeque::with_capacity(MAX_UNSURE),
@@ -129,10 +127,13 @@ impl Process {
 
     /// Gives a page its entry and lets who waits for it go on. False if that cannot be.
     pub fn put(&mut self, start: usize, lpn: u64, is_written: bool) -> bool {
-        let Some(segment) = self.segments.get_mut(&start) else {
+        // The thread that waits may do so in a mapping that is another one by now.
+        let Some(segment) = self.segments.get(&start).filter(|s| s.has(lpn)) else {
             return false;
         };
         let page = start + (lpn - segment.lpn) as usize * PAGE;
+        // One that the process has taken out by itself.
+        let is_written = is_written || segment.is_mapped(lpn) && self.is_written(page);
         // Afterwards the kernel's note of it is another one.
         let asked = self.unsure.iter().rposition(|unsure| unsure.page == page);
         if let Some(unsure) = asked.and_then(|at| self.unsure.remove(at))
@@ -146,16 +147,15 @@ impl Process {
             wake: true,
         };
         let put = crate::shared::map_page(&self.uffd, page, self.zeros.addr(), fill);
-        match put {
-            Ok(()) => _ = segment.set(lpn, true),
-            Err(libc::EEXIST) => {
-                segment.set(lpn, true);
-                self.uffd.wake(page);
-            }
-            // It is mapped otherwise meanwhile, or the object is shorter: its thread sees.
-            Err(_) => self.uffd.wake(page),
+        if put.is_err() {
+            // It is there, is mapped otherwise, or the object is shorter: its thread sees.
+            self.uffd.wake(page);
         }
-        matches!(put, Ok(()) | Err(libc::EEXIST))
+        let is_there = matches!(put, Ok(()) | Err(libc::EEXIST));
+        if is_there && let Some(segment) = self.segments.get_mut(&start) {
+            segment.set(lpn, true);
+        }
+        is_there
     }
 
     /// Has a page leave this process, if it has an entry. Says whether it had one and was written,
@@ -167,8 +167,8 @@ impl Process {
         }
         let page = start + (lpn - segment.lpn) as usize * PAGE;
         self.leaving.push(page as u64);
-        if self.has_ended || self.pagemap.is_written(page) {
-            return Some(!self.has_ended);
+        if self.pagemap.is_written(page) {
+            return Some(true);
         }
         let is_kept = self.unsure.len() < MAX_UNSURE;
         if is_kept {
@@ -185,15 +185,91 @@ impl Process {
         while self.unsure.front().is_some_and(|first| first.turn <= done)
             && let Some(unsure) = self.unsure.pop_front()
         {
-            let is_its = self.lpn(unsure.page).is_some_and(|(start, lpn)| {
-                let segment = self.segments.get(&start);
-                lpn == unsure.lpn && segment.is_some_and(|it| !it.is_mapped(lpn))
-            });
-            if is_its && !self.has_ended && !self.pagemap.was_protected(unsure.page) {
+            if self.has_left(&unsure) && !self.pagemap.was_protected(unsure.page) {
                 return Some(unsure.lpn);
             }
         }
         self.late.pop()
+    }
+
+    /// Whether nobody has mapped a page again that was to leave.
+    fn has_left(&self, unsure: &Unsure) -> bool {
+        self.lpn(unsure.page).is_some_and(|(start, lpn)| {
+            let segment = self.segments.get(&start);
+            lpn == unsure.lpn && segment.is_some_and(|it| !it.is_mapped(lpn))
+        })
+    }
+
+    /// Whether a page was written that the process has taken out, or still has.
+    fn is_written(&self, page: usize) -> bool {
+        let out = || !self.pagemap.is_present(page) && !self.pagemap.was_protected(page);
+        self.pagemap.is_written(page) || out()
+    }
+
+    /// A range of addresses is about to be mapped otherwise: what was written of the pages there
+    /// that were to leave is known.
+    pub fn settle(&mut self, start: usize, end: usize) {
+        for unsure in core::mem::take(&mut self.unsure) {
+            match (start..end).contains(&unsure.page) {
+                true if !self.has_left(&unsure) => {}
+                true if self.is_written(unsure.page) => self.late.push(unsure.lpn),
+                true => {}
+                false => self.unsure.push_back(unsure),
+            }
+        }
+    }
+
+    /// It has taken out all of its pages, for it is about to end. Returns those that it had
+    /// written.
+    ///
+    /// It may have other threads, or not end after all: a page that they bring back is one of a
+    /// process that has said nothing.
+    pub fn end(&mut self) -> Vec<u64> {
+        let mut written = Vec::new();
+        let mut segments = core::mem::take(&mut self.segments);
+        for (start, segment) in &mut segments {
+            let range = *start..start + segment.pages as usize * PAGE;
+            let [mut clean, mut back] = [0, 1].map(|_| Bits::new(segment.pages as usize));
+            let note = |bits: &mut Bits, region: Range<usize>| {
+                let pages = (region.start - start) / PAGE..(region.end - start) / PAGE;
+                pages.for_each(|page| _ = bits.set(page));
+            };
+            self.pagemap
+                .each_protected(range.clone(), |region| note(&mut clean, region));
+            self.pagemap
+                .each_of_file(range, |region| note(&mut back, region));
+            let mut kept = Bits::new(segment.pages as usize);
+            for page in segment.mapped.iter() {
+                let is_back = back.has(page);
+                if !clean.has(page) && (!is_back || self.is_written(start + page * PAGE)) {
+                    written.push(segment.lpn + page as u64);
+                }
+                if is_back {
+                    kept.set(page);
+                }
+            }
+            segment.mapped = kept;
+        }
+        self.segments = segments;
+        let is_out = |unsure: &Unsure| !self.pagemap.is_present(unsure.page);
+        let (out, left): (VecDeque<_>, _) = self.unsure.drain(..).partition(is_out);
+        self.unsure = left;
+        for unsure in out {
+            if self.has_left(&unsure) && !self.pagemap.was_protected(unsure.page) {
+                self.late.push(unsure.lpn);
+            }
+        }
+        written
+    }
+
+    /// Pages that were written after all, and of which nobody knows yet.
+    pub fn take_late(&mut self) -> Vec<u64> {
+        core::mem::take(&mut self.late)
+    }
+
+    /// Pages of the device have lost their object: nobody asks what was written to them.
+    pub fn forget(&mut self, lost: &Range<u64>) {
+        self.late.retain(|lpn| !lost.contains(lpn));
     }
 
     /// Tells the process which pages leave. One that is stopped does not look: its pages stay, and
@@ -281,26 +357,91 @@ mod tests {
         assert_eq!(process.behind(), 0);
     }
 
+    /// A process with a mapping of so many pages, all of which have entries and the first of which
+    /// is page 10 of the device; and its memory.
+    fn mapped(pages: usize) -> (Process, Mapping) {
+        let (mut process, _) = process(0);
+        let file = sluice_region::memfd(pages * PAGE).expect("memory");
+        let memory = Mapping::shared(file, pages * PAGE).expect("memory");
+        let start = memory.addr();
+        process
+            .uffd
+            .register_shared(start, pages * PAGE)
+            .expect("free memory");
+        let segment = Segment::new(10, pages as u64);
+        process.segments.insert(start, segment);
+        for lpn in 10..10 + pages as u64 {
+            assert!(process.put(start, lpn, false));
+        }
+        (process, memory)
+    }
+
+    fn store(memory: &Mapping, page: usize) {
+        // SAFETY: mapped by `put`.
+        unsafe { ((memory.addr() + page * PAGE) as *mut u64).write_volatile(7) };
+    }
+
+    /// Pages leave before, at and after the end that it says, with stores before and after it.
+    #[test]
+    fn what_a_process_has_after_its_end_may_be_written() {
+        let (mut process, memory) = mapped(6);
+        let start = memory.addr();
+        assert_eq!(process.drop_page(start, 10), Some(false));
+        assert_eq!(process.drop_page(start, 11), Some(false));
+        for page in [0, 2, 4] {
+            store(&memory, page);
+        }
+        // SAFETY: shared memory, which stays.
+        unsafe { sluice_region::dont_need(start, 6 * PAGE) }.expect("mapped");
+        // Another thread brings two back before the server hears of the end.
+        assert!(process.put(start, 14, false) && process.put(start, 15, false));
+        store(&memory, 5);
+        let mut written = process.end();
+        written.sort_unstable();
+        assert_eq!(written, [12, 14, 15]);
+        assert_eq!(
+            process.take_late(),
+            [10],
+            "it left before, and was written then"
+        );
+        let left: Vec<u64> = process.segments[&start].all_mapped().collect();
+        assert_eq!(left, [14, 15]);
+        // What it does from now on is seen as that of any other process.
+        assert!(process.put(start, 12, false));
+        store(&memory, 2);
+        store(&memory, 4);
+        let known = [12, 13, 14].map(|lpn| process.drop_page(start, lpn));
+        assert_eq!(known, [Some(true), None, Some(true)]);
+    }
+
+    /// It was to be taken out, and its address belongs to another object by now.
+    #[test]
+    fn what_was_to_leave_is_known_before_its_address_is_mapped_otherwise() {
+        let (mut process, memory) = mapped(3);
+        let start = memory.addr();
+        for lpn in 10..13 {
+            assert_eq!(process.drop_page(start, lpn), Some(false));
+        }
+        store(&memory, 1);
+        store(&memory, 2);
+        process.settle(start, start + 2 * PAGE);
+        assert_eq!(process.take_late(), [11]);
+        process.segments.clear();
+        process.segments.insert(start, Segment::new(11, 1));
+        // SAFETY: shared memory, which stays.
+        unsafe { sluice_region::dont_need(start, 3 * PAGE) }.expect("mapped");
+        taken_out(&process.taken_out).fetch_add(3, Release);
+        assert_eq!(process.next_late(), None, "nobody knows the rest");
+        assert!(!process.put(start, 13, true), "it is of another mapping");
+    }
+
     /// It was taken for clean, and no flash program was counted.
     #[test]
     fn a_store_before_a_page_has_left_is_seen() {
         const PAGES: usize = 5;
-        let (mut process, _theirs) = process(0);
-        let file = sluice_region::memfd(PAGES * PAGE).expect("memory");
-        let memory = Mapping::shared(file, PAGES * PAGE).expect("memory");
+        let (mut process, memory) = mapped(PAGES);
         let start = memory.addr();
-        process
-            .uffd
-            .register_shared(start, PAGES * PAGE)
-            .expect("free memory");
-        process
-            .segments
-            .insert(start, Segment::new(10, PAGES as u64));
-        // SAFETY: mapped by `put`, or written as the process would.
-        let store = |page| unsafe { ((start + page * PAGE) as *mut u64).write_volatile(7) };
-        for lpn in 10..15 {
-            assert!(process.put(start, lpn, false));
-        }
+        let store = |page| store(&memory, page);
         store(4);
         let known = [10, 11, 12, 13, 14].map(|lpn| process.drop_page(start, lpn));
         assert_eq!(

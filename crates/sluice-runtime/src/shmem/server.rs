@@ -66,6 +66,8 @@ pub struct Server {
     busy_ns: u64,
     /// The most pages that were mapped at once.
     most_pages: u64,
+    /// How often somebody came for whom there were no descriptors.
+    turned_away: u64,
     /// Its lock on the session's files.
     session: Session,
 }
@@ -123,6 +125,7 @@ impl Start {
             started_ns,
             busy_ns: 0,
             most_pages: 0,
+            turned_away: 0,
             session,
         };
         Ok(Start { server, stop })
@@ -138,8 +141,9 @@ impl Start {
 }
 
 impl Server {
-    /// Serves until it is told to stop.
-    pub fn serve(mut self) {
+    /// Serves until it is told to stop. Returns how often it turned somebody away for want of
+    /// descriptors.
+    pub fn serve(mut self) -> u64 {
         sleep_exactly();
         sluice_region::raise_priority();
         sluice_region::name_thread(c"sluice-shared");
@@ -161,7 +165,7 @@ impl Server {
                 match event.data.u64() {
                     STOP => {
                         self.finish();
-                        return;
+                        return self.turned_away;
                     }
                     DOOR => self.let_in(),
                     number if number >= ARRIVING => self.take_up((number - ARRIVING) as usize),
@@ -181,6 +185,7 @@ impl Server {
     }
 
     fn finish(&mut self) {
+        self.sweep(now_ns());
         self.publish();
         self.live
             .block()
@@ -217,6 +222,8 @@ impl Server {
             return;
         }
         let _ = epoll::delete(&self.poll, &answers.0);
+        // Of a greeting that is not whole the kernel had no numbers for the descriptors.
+        self.turned_away += u64::from(matches!(greeting, Err(Errno::PROTO)));
         let process = greeting.map(|greeting| Process::new(answers, greeting));
         if let Ok(Ok(process)) = process {
             let place = self.pages.add(process);
