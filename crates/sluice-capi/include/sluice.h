@@ -95,7 +95,7 @@
 
 /**
  * A snoop has taken the line; memory has what was written. A line also leaves in this way where
- * the host has more than the `lines` of `sluice_take_host`.
+ * the host has more than `lines` and `misses` of `sluice_take_host` together.
  */
 #define SLUICE_GONE 5
 
@@ -224,7 +224,8 @@ uint32_t sluice_requesters(const struct sluice_simulation *simulation);
 uint64_t sluice_memory_bytes(const struct sluice_simulation *simulation, uint32_t requester);
 
 /**
- * Whether a requester can send now, or has as many requests under way as it can.
+ * Whether a requester can send now: its `pattern` is `external`, no host is there, and it has
+ * fewer requests under way than it can.
  */
 bool sluice_can_send(const struct sluice_simulation *simulation, uint32_t requester);
 
@@ -263,7 +264,7 @@ int32_t sluice_advance(struct sluice_simulation *simulation,
                        uint64_t until);
 
 /**
- * Requests that were sent and are not done.
+ * Requests that were sent and are not done, and what hosts have asked for and not learnt.
  */
 uint64_t sluice_in_flight(const struct sluice_simulation *simulation);
 
@@ -281,8 +282,8 @@ char *sluice_statistics(const struct sluice_simulation *simulation);
 /**
  * Puts a host at a requester whose `pattern` is `external`, before it sends anything. The host has
  * caches of its own, which the program keeps: `lines` of 64 bytes at most, empty now. It asks for
- * `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds, a second
- * at most.
+ * `misses` lines at once at most, and has room for those besides. A snoop looks up a line in
+ * `look_up_ps` picoseconds, a second at most.
  *
  * From now on `sluice_ask` asks for the host, `sluice_call_with_news` says whom to call with what
  * it learns, and `sluice_send` is refused there. In a coherent fabric the host is a peer: devices

@@ -360,7 +360,8 @@ pub unsafe extern "C" fn sluice_memory_bytes(simulation: *const Simulation, requ
     }
 }
 
-/// Whether a requester can send now, or has as many requests under way as it can.
+/// Whether a requester can send now: its `pattern` is `external`, no host is there, and it has
+/// fewer requests under way than it can.
 ///
 /// # Safety
 /// A simulation.
@@ -441,7 +442,7 @@ pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64)
     unsafe { ask(simulation, SLUICE_FAILED, advance) }
 }
 
-/// Requests that were sent and are not done.
+/// Requests that were sent and are not done, and what hosts have asked for and not learnt.
 ///
 /// # Safety
 /// A simulation.

@@ -65,9 +65,9 @@ pub enum SendError {
         /// What the requester is called.
         requester: String,
     },
-    /// The requester has sent requests that are not done.
-    #[error("{requester} has requests under way: a host can come before the first one only")]
-    UnderWay {
+    /// The requester has sent requests, whose lines its cache may have.
+    #[error("{requester} has sent requests: a host can come before the first one only")]
+    HasSent {
         /// What the requester is called.
         requester: String,
     },
@@ -204,8 +204,9 @@ impl SteppedFabric {
 
     /// Whether a requester can send now.
     pub fn can_send(&self, requester: u32) -> bool {
-        let requester = self.requester(requester);
-        requester.is_some_and(|requester| self.fabric.borrow().has_room(requester))
+        let is_sender = |_: &RequesterId| !self.seats.borrow().has(requester);
+        let sender = self.external(requester).ok().filter(is_sender);
+        sender.is_some_and(|sender| self.fabric.borrow().has_room(sender))
     }
 
     /// Sends a request now.
@@ -274,8 +275,8 @@ impl SteppedFabric {
             return Err(SendError::HasHost { requester: name() });
         }
         let mut fabric = self.fabric.borrow_mut();
-        if !fabric.is_idle(id) {
-            return Err(SendError::UnderWay { requester: name() });
+        if fabric.has_sent(id) {
+            return Err(SendError::HasSent { requester: name() });
         }
         fabric.take_host(id, peer);
         self.seats.borrow_mut().take(requester, peer.misses);
@@ -334,12 +335,18 @@ impl SteppedFabric {
     pub fn next_event(&self) -> Option<Ps> {
         let mut fabric = self.fabric.borrow_mut();
         fabric.begin_issuing();
-        fabric.next_at()
+        match fabric.has_news() {
+            true => Some(fabric.now()),
+            false => fabric.next_at(),
+        }
     }
 
-    /// Requests that are under way.
+    /// Requests that are under way, and what hosts have asked for and not learnt.
     pub fn in_flight(&self) -> u64 {
-        self.fabric.borrow().in_flight()
+        let (fabric, seats) = (self.fabric.borrow(), self.seats.borrow());
+        let of_hosts = seats.requesters().map(RequesterId);
+        let sent: u64 = of_hosts.map(|host| fabric.outstanding(host)).sum();
+        fabric.in_flight() - sent + seats.asked()
     }
 
     /// Moves time on, and reports each request that is done, and what hosts learn.
@@ -364,20 +371,26 @@ impl SteppedFabric {
         loop {
             let mut fabric = self.fabric.borrow_mut();
             fabric.begin_issuing();
-            let next = fabric.next_at().map_or(until, |next| next.min(until));
-            fabric.advance(next, &mut |completed| done.push(completed))?;
-            let is_last = next == until && fabric.next_at().is_none_or(|next| next > until);
+            // What a host has learnt without an event is of now.
+            let next = match fabric.has_news() {
+                true => fabric.now(),
+                false => fabric.next_at().map_or(until, |next| next.min(until)),
+            };
+            let moved = fabric.advance(next, &mut |completed| done.push(completed));
+            let is_last = next >= until && fabric.next_at().is_none_or(|next| next > until);
             while let Some(event) = fabric.take_event() {
                 learnt.extend(self.seats.borrow_mut().learn(&event));
             }
             drop(fabric);
             // What hosts ask for is in what they learn.
             done.retain(|completed| !self.seats.borrow().has(completed.requester.0));
-            if done.is_empty() && learnt.is_empty() && is_last {
+            if done.is_empty() && learnt.is_empty() && is_last && moved.is_ok() {
                 return Ok(());
             }
             learnt.drain(..).for_each(|event| learn(&event));
             done.drain(..).for_each(|completed| tell(&completed));
+            // What was done before nothing could happen any more has been reported.
+            moved?;
         }
     }
 

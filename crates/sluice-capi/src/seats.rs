@@ -74,6 +74,16 @@ impl Seats {
         self.0.contains_key(&requester)
     }
 
+    /// The requesters with hosts.
+    pub fn requesters(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().copied()
+    }
+
+    /// What hosts have asked for and not learnt.
+    pub fn asked(&self) -> u64 {
+        self.0.values().map(|seat| seat.asked.len() as u64).sum()
+    }
+
     /// Whether a host's tag is that of something under way.
     pub fn is_used(&self, requester: u32, tag: u32) -> bool {
         let seat = self.0.get(&requester);

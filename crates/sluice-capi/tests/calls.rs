@@ -285,6 +285,70 @@ fn a_memory_of_the_programs_own_is_as_fast_as_the_built_in_one() {
     );
 }
 
+/// Tags of requests that are done.
+unsafe extern "C" fn note_tag(context: *mut c_void, completion: *const Completion) {
+    // SAFETY: the test's own list, and a completion that lives during the call.
+    let (tags, completion) = unsafe { (&mut *context.cast::<Vec<u64>>(), &*completion) };
+    tags.push(completion.tag);
+}
+
+/// What was done in the last event of all was not reported.
+#[test]
+fn what_is_done_before_nothing_more_can_happen_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, object] = ["never.c", "never.so"].map(|name| folder.path().join(name));
+    std::fs::write(&source, NEVER).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-shared", "-fPIC", "-I"])
+        .arg(root.join("crates/sluice-abi/include"))
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    let group = |name: &str, memory: &str| {
+        format!("[[endpoints]]\nname = '{name}'\ncount = 1\ncapacity = '1MiB'\n{memory}\n")
+    };
+    let endpoints = group("fixed", "type = 'fixed'")
+        + &group("never", &format!("library = '{}'", object.display()));
+    let toml = ONE.replace("[endpoint]\ncount = 1\ncapacity = '1MiB'\n", &endpoints);
+    let simulation = try_new(&toml).unwrap();
+    let mut tags: Vec<u64> = Vec::new();
+    // SAFETY: a live simulation and a live list.
+    unsafe {
+        sluice_call_when_done(simulation.0, Some(note_tag), (&raw mut tags).cast());
+        let half = sluice_memory_bytes(simulation.0, 0) / 2;
+        for (addr, tag) in [(0, 7), (half + 256, 8)] {
+            assert_eq!(sluice_send(simulation.0, 0, addr, false, tag), SLUICE_OK);
+        }
+        let advanced = sluice_advance(simulation.0, 1_000_000_000);
+        assert_eq!(advanced, SLUICE_FAILED, "{tags:?}");
+    }
+    assert_eq!(tags, [7], "{}", error(&simulation));
+}
+
+/// A memory that never answers.
+const NEVER: &str = r#"
+#include <stddef.h>
+#include "sluice_memory.h"
+static int state;
+static void *build(const struct sluice_memory_space *s) { (void)s; return &state; }
+static void destroy(void *s) { (void)s; }
+static uint64_t request(void *s, uint64_t now, uint32_t id, uint64_t addr, bool w) {
+  (void)s; (void)now; (void)id; (void)addr; (void)w;
+  return SLUICE_NEVER;
+}
+static uint64_t next_at(void *s) { (void)s; return SLUICE_NEVER; }
+static void advance(void *s, uint64_t now, void (*done)(void *, uint32_t), void *context) {
+  (void)s; (void)now; (void)done; (void)context;
+}
+const struct sluice_memory sluice_memory = { .abi = SLUICE_MEMORY_ABI,
+  .size = sizeof(struct sluice_memory), .build = build, .destroy = destroy,
+  .request = request, .next_at = next_at, .advance = advance };
+"#;
+
 /// Requesters of their own are neighbours: they begin when time moves.
 #[test]
 fn neighbours_send_by_themselves() {

@@ -152,7 +152,7 @@ unsafe extern "C" fn note(context: *mut c_void, news: *const News) {
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_reason() {
-    let toml = std::ffi::CString::new(fabric(2, MEMORY, COHERENT)).unwrap();
+    let toml = std::ffi::CString::new(fabric(3, MEMORY, COHERENT)).unwrap();
     let mut learnt: Vec<(u32, u32, u64)> = Vec::new();
     // SAFETY: live texts and lists; the simulation is deleted once, at the end.
     unsafe {
@@ -179,18 +179,23 @@ fn what_cannot_be_asked_is_refused_with_its_reason() {
         let taken = sluice_take_host(simulation, 0, 8, 2, 1_000_000_000_001);
         assert_eq!(taken, SLUICE_INVALID);
         assert!(says().ends_with("1; expected 0 to 1000000000000"));
-        assert_eq!(sluice_send(simulation, 0, 0, false, 0), SLUICE_OK);
-        assert_eq!(sluice_take_host(simulation, 0, 8, 2, 0), SLUICE_INVALID);
-        assert!(
-            says().starts_with("`core0` has requests under way"),
-            "{}",
-            says()
-        );
-        assert_eq!(sluice_advance(simulation, 1_000_000), SLUICE_OK);
+        // The third one's cache has what it has sent for: a host would not have that.
+        assert_eq!(sluice_send(simulation, 2, 0, true, 0), SLUICE_OK);
+        for until in [0, 1_000_000] {
+            assert_eq!(sluice_advance(simulation, until), SLUICE_OK);
+            assert_eq!(sluice_take_host(simulation, 2, 8, 2, 0), SLUICE_INVALID);
+            assert_eq!(
+                says(),
+                "`core2` has sent requests: a host can come before the first one only"
+            );
+        }
+        assert_eq!(sluice_in_flight(simulation), 0);
         for requester in [0, 1] {
+            assert!(sluice_can_send(simulation, requester));
             assert_eq!(sluice_take_host(simulation, requester, 8, 2, 0), SLUICE_OK);
         }
         assert_eq!(sluice_take_host(simulation, 0, 8, 2, 0), SLUICE_INVALID);
+        assert!(!sluice_can_send(simulation, 0) && sluice_can_send(simulation, 2));
         assert_eq!(sluice_send(simulation, 0, 0, false, 0), SLUICE_INVALID);
         assert_eq!(
             says(),
@@ -219,4 +224,90 @@ fn what_cannot_be_asked_is_refused_with_its_reason() {
         assert_eq!(learnt[1], (SLUICE_LINE, 9, 64));
         sluice_delete(simulation);
     }
+}
+
+/// A host's simulation, that follows what happens next and counts how often.
+struct Followed {
+    simulation: *mut Simulation,
+    /// What its hosts have learnt since last asked, with the time that it was in the callback.
+    learnt: Vec<(u32, u32, u64)>,
+}
+
+/// News with their time, which is the one that it is.
+unsafe extern "C" fn note_time(context: *mut c_void, news: *const News) {
+    // SAFETY: the test's own, and news that live during the call.
+    let (followed, news) = unsafe { (&mut *context.cast::<Followed>(), &*news) };
+    // SAFETY: a live simulation.
+    assert_eq!(news.at_ps, unsafe { sluice_now(followed.simulation) });
+    followed.learnt.push((news.what, news.tag, news.addr));
+}
+
+impl Followed {
+    fn new(cores: u64) -> Box<Followed> {
+        let toml = std::ffi::CString::new(fabric(cores, MEMORY, COHERENT)).unwrap();
+        // SAFETY: a live text; the simulation is deleted once.
+        let simulation = unsafe { sluice_new(toml.as_ptr(), null(), 1, null_mut()) };
+        let learnt = Vec::new();
+        let mut followed = Box::new(Followed { simulation, learnt });
+        let context: *mut Followed = &raw mut *followed;
+        // SAFETY: a live simulation, and what is on the heap as long as it.
+        unsafe {
+            sluice_call_with_news(simulation, Some(note_time), context.cast());
+            assert_eq!(sluice_take_host(simulation, 0, 8, 2, 0), SLUICE_OK);
+        }
+        followed
+    }
+
+    /// Asks, and follows the events as long as anything is under way. Says what has come of it.
+    fn ask(&mut self, addr: u64, what: u32, tag: u32) -> Vec<(u32, u32, u64)> {
+        self.learnt.clear();
+        // SAFETY: a live simulation.
+        unsafe {
+            let asked = sluice_ask(self.simulation, 0, addr, what, false, tag);
+            assert_eq!(asked, SLUICE_OK);
+            assert_eq!(sluice_in_flight(self.simulation), 1);
+            while sluice_in_flight(self.simulation) > 0 {
+                let next = sluice_next_event(self.simulation);
+                assert_ne!(next, SLUICE_NO_EVENT, "an answer that no event brings");
+                assert_eq!(sluice_advance(self.simulation, next), SLUICE_OK);
+            }
+        }
+        std::mem::take(&mut self.learnt)
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        // SAFETY: made by `sluice_new`, and not used again.
+        unsafe { sluice_delete(self.simulation) }
+    }
+}
+
+/// Of a line that a host did not hold, or held to read, the answer came without an event, with the
+/// next thing that anybody did; and what a host had asked for was not under way.
+#[test]
+fn a_host_that_follows_the_events_has_all_its_answers() {
+    let mut followed = Followed::new(1);
+    for (addr, what, tag, came) in [
+        (4_096, SLUICE_WRITE, 8, SLUICE_WRITTEN),
+        (64, SLUICE_READ, 1, SLUICE_LINE),
+        (64, SLUICE_WRITE, 2, SLUICE_WRITTEN),
+        (128, SLUICE_OWN, 3, SLUICE_OWNED),
+        (128, SLUICE_WRITE, 4, SLUICE_WRITTEN),
+    ] {
+        let learnt = followed.ask(addr, what, tag);
+        assert_eq!(learnt, [(came, tag, addr)]);
+    }
+}
+
+/// It lost those that are on their way beside the others: 8 lines and 2 misses are 10 lines.
+#[test]
+fn a_host_has_room_for_its_misses_beside_its_lines() {
+    let mut followed = Followed::new(1);
+    for line in 0..10 {
+        let learnt = followed.ask(64 * line, SLUICE_READ, 1);
+        assert_eq!(learnt, [(SLUICE_LINE, 1, 64 * line)]);
+    }
+    let learnt = followed.ask(640, SLUICE_READ, 1);
+    assert_eq!(learnt, [(SLUICE_LINE, 1, 640), (SLUICE_GONE, 0, 0)]);
 }

@@ -147,6 +147,11 @@ impl Answers {
         self.asked[number as usize].take().expect("it was kept")
     }
 
+    /// Whether one has come.
+    pub fn has_come(&self) -> bool {
+        !self.come.is_empty()
+    }
+
     /// The next one that has come.
     #[inline]
     pub fn take(&mut self) -> Option<HostEvent> {

@@ -156,9 +156,9 @@ impl Requester {
         self.outstanding < self.depth
     }
 
-    /// Whether no request of its is under way.
-    pub fn is_idle(&self) -> bool {
-        self.outstanding == 0
+    /// How many requests of its are under way.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding.into()
     }
 
     /// A host from outside is there, which bounds its requests itself.

@@ -28,7 +28,7 @@ pub const SLUICE_WRITTEN: u32 = 3;
 /// written.
 pub const SLUICE_SHARED: u32 = 4;
 /// A snoop has taken the line; memory has what was written. A line also leaves in this way where
-/// the host has more than the `lines` of `sluice_take_host`.
+/// the host has more than `lines` and `misses` of `sluice_take_host` together.
 pub const SLUICE_GONE: u32 = 5;
 
 /// Something that a host learns.
@@ -77,8 +77,8 @@ impl Simulation {
 
 /// Puts a host at a requester whose `pattern` is `external`, before it sends anything. The host has
 /// caches of its own, which the program keeps: `lines` of 64 bytes at most, empty now. It asks for
-/// `misses` lines at once at most. A snoop looks up a line in `look_up_ps` picoseconds, a second
-/// at most.
+/// `misses` lines at once at most, and has room for those besides. A snoop looks up a line in
+/// `look_up_ps` picoseconds, a second at most.
 ///
 /// From now on `sluice_ask` asks for the host, `sluice_call_with_news` says whom to call with what
 /// it learns, and `sluice_send` is refused there. In a coherent fabric the host is a peer: devices
