@@ -71,12 +71,13 @@ struct sluice_memory {
   void (*destroy)(void *state);
   /**
    * A request for the 64 bytes at `addr` comes in at `now`. Returns when it is done, not before
-   * `now`; or `SLUICE_NEVER` if `advance` will tell.
+   * `now` and a second later at most; or `SLUICE_NEVER` if `advance` will tell.
    */
   uint64_t (*request)(void *state, uint64_t now, uint32_t id, uint64_t addr, bool is_write);
   /**
-   * When the model wants to be advanced next, or `SLUICE_NEVER`. Asked after `request` and after
-   * `advance`. May be null if `request` never returns `SLUICE_NEVER`.
+   * When the model wants to be advanced next, or `SLUICE_NEVER`. Within a second while a request
+   * is not done. Asked after `request` and after `advance`. May be null if `request` never
+   * returns `SLUICE_NEVER`.
    */
   uint64_t (*next_at)(void *state);
   /**

@@ -43,7 +43,7 @@ pub struct Memory {
     /// Frees what `build` made.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
     /// A request for the 64 bytes at `addr` comes in at `now`. Returns when it is done, not before
-    /// `now`; or `SLUICE_NEVER` if `advance` will tell.
+    /// `now` and a second later at most; or `SLUICE_NEVER` if `advance` will tell.
     pub request: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -53,8 +53,9 @@ pub struct Memory {
             is_write: bool,
         ) -> u64,
     >,
-    /// When the model wants to be advanced next, or `SLUICE_NEVER`. Asked after `request` and after
-    /// `advance`. May be null if `request` never returns `SLUICE_NEVER`.
+    /// When the model wants to be advanced next, or `SLUICE_NEVER`. Within a second while a request
+    /// is not done. Asked after `request` and after `advance`. May be null if `request` never
+    /// returns `SLUICE_NEVER`.
     pub next_at: Option<unsafe extern "C" fn(state: *mut c_void) -> u64>,
     /// Time goes on to `now`: calls `done(context, id)` for each request that is done by then and
     /// of which `request` did not tell the time. May be null together with `next_at`.

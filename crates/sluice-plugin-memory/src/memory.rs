@@ -6,6 +6,7 @@ use sluice_abi::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 use sluice_net::{Answer, ExternalMemory, MemoryRequest, PacketId};
 use sluice_plugin::library::{self, LibraryError, Loaded};
 use sluice_units::Ps;
+use std::cell::Cell;
 use std::ffi::CString;
 
 type OnRequest = unsafe extern "C" fn(*mut c_void, u64, u32, u64, bool) -> u64;
@@ -13,8 +14,13 @@ type NextAt = unsafe extern "C" fn(*mut c_void) -> u64;
 type OnDone = unsafe extern "C" fn(*mut c_void, u32);
 type OnAdvance = unsafe extern "C" fn(*mut c_void, u64, Option<OnDone>, *mut c_void);
 
+/// How long a request can take, and the last time that a model can want to be advanced to: sums of
+/// such times stay on the clock.
+const LONGEST: Ps = Ps::from_ms(1_000);
+const LAST: Ps = Ps(1 << 62);
+
 /// A memory model made by an object. Its answers are checked: what cannot be is counted, and the
-/// nearest that can be is taken.
+/// request is done at once.
 pub struct ObjectMemory {
     state: *mut c_void,
     destroy: unsafe extern "C" fn(*mut c_void),
@@ -23,7 +29,11 @@ pub struct ObjectMemory {
     advance: Option<OnAdvance>,
     /// By id: whether the model owes an answer.
     owed: Vec<bool>,
-    refused: u64,
+    /// How many answers it owes.
+    owes: usize,
+    /// The last time that it knows of.
+    now: Ps,
+    refused: Cell<u64>,
     /// Keeps the code mapped.
     _library: Library,
 }
@@ -69,7 +79,9 @@ pub fn load(
         next_at,
         advance,
         owed: Vec::new(),
-        refused: 0,
+        owes: 0,
+        now: Ps::ZERO,
+        refused: Cell::new(0),
         _library: library,
     })
 }
@@ -79,20 +91,20 @@ impl ExternalMemory for ObjectMemory {
         let MemoryRequest { id, addr, is_write } = request;
         // SAFETY: the interface: a state that `build` made, not destroyed yet.
         let at = unsafe { (self.request)(self.state, now.0, id.0, addr, is_write) };
-        if at != SLUICE_NEVER {
-            self.refused += u64::from(at < now.0);
-            return Answer::At(now.max(Ps(at)));
+        self.now = now;
+        if (now.0..=(now + LONGEST).0).contains(&at) {
+            return Answer::At(Ps(at));
         }
-        if self.advance.is_none() {
-            // Nothing would ever tell: done at once is all that is left.
-            self.refused += 1;
+        // Without `advance` nothing would ever tell.
+        if at != SLUICE_NEVER || self.advance.is_none() {
+            self.refuse();
             return Answer::At(now);
         }
         let index = id.index();
         if index >= self.owed.len() {
             self.owed.resize(index + 1, false);
         }
-        self.owed[index] = true;
+        self.owes += usize::from(!std::mem::replace(&mut self.owed[index], true));
         Answer::Later
     }
 
@@ -100,14 +112,23 @@ impl ExternalMemory for ObjectMemory {
         let next_at = self.next_at?;
         // SAFETY: as in `request`.
         let at = unsafe { next_at(self.state) };
-        (at != SLUICE_NEVER).then_some(Ps(at))
+        let last = match self.owes {
+            0 => LAST,
+            _ => self.now + LONGEST,
+        };
+        if at != SLUICE_NEVER && at > last.0 {
+            self.refuse();
+        }
+        (at <= last.0).then_some(Ps(at))
     }
 
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let Some(advance) = self.advance else { return };
+        self.now = now;
         let mut context = Context {
             owed: &mut self.owed,
-            refused: &mut self.refused,
+            owes: &mut self.owes,
+            refused: &self.refused,
             done,
         };
         let context = (&raw mut context).cast::<c_void>();
@@ -121,14 +142,22 @@ impl ExternalMemory for ObjectMemory {
     }
 
     fn refused(&self) -> u64 {
-        self.refused
+        self.refused.get()
+    }
+}
+
+impl ObjectMemory {
+    /// Counts an answer that could not be.
+    fn refuse(&self) {
+        self.refused.set(self.refused.get() + 1);
     }
 }
 
 /// What `on_done` works on.
 struct Context<'a> {
     owed: &'a mut Vec<bool>,
-    refused: &'a mut u64,
+    owes: &'a mut usize,
+    refused: &'a Cell<u64>,
     done: &'a mut dyn FnMut(PacketId),
 }
 
@@ -139,10 +168,11 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
     match context.owed.get_mut(id as usize) {
         Some(owed) if *owed => {
             *owed = false;
+            *context.owes -= 1;
             (context.done)(PacketId(id));
         }
         // Not one of its requests, or told before.
-        _ => *context.refused += 1,
+        _ => context.refused.set(context.refused.get() + 1),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
 use sluice_testkit::objects::{self, object, root};
+use sluice_units::Ps;
 use std::path::Path;
 
 /// Four requesters and four memories on switches, with reads and writes.
@@ -117,7 +118,7 @@ static uint64_t due = SLUICE_NEVER;
 static void *build(const struct sluice_memory_space *s) { (void)s; return BUILT; }
 static void destroy(void *s) { (void)s; }
 static uint64_t request(void *s, uint64_t now, uint32_t id, uint64_t addr, bool w) {
-  (void)s; (void)addr; (void)w; (void)state;
+  (void)s; (void)now; (void)addr; (void)w; (void)state;
   last = id; due = now + 1000;
   return ANSWER;
 }
@@ -219,13 +220,42 @@ fn what_is_no_memory_is_refused_in_one_line() {
 /// that tells of requests it never had, or twice: they are counted and ignored.
 #[test]
 fn nonsense_is_refused_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = wrong(folder.path(), "ANSWER=now/2");
-    let fabric = run(&spec(&[("requester.depth", "1")], library(&path, "")));
-    assert!(fabric.refused() > 20_000);
+    // Each in a folder of its own: an object that is loaded already is not loaded again.
+    let ran = |answer: &str, set: &[(&str, &str)]| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = wrong(folder.path(), &format!("ANSWER={answer}"));
+        let fabric = run(&spec(set, library(&path, "")));
+        (fabric.refused(), fabric.stats().parts()[Part::Memory])
+    };
+    assert!(ran("now/2", &[("requester.depth", "1")]).0 > 20_000);
     // The one constant state of four endpoints serves one request at a time.
-    let path = wrong(folder.path(), "ANSWER=SLUICE_NEVER");
     let one = [("requester.count", "1"), ("requester.depth", "1")];
-    let fabric = run(&spec(&one, library(&path, "")));
-    assert!(fabric.refused() > 20_000);
+    assert!(ran("SLUICE_NEVER", &one).0 > 20_000);
+    // Times that no clock has, or that sums of them would leave.
+    for far in ["SLUICE_NEVER-1", "(1ull<<63)", "(now+1000000000001)"] {
+        let (refused, memory) = ran(far, &one);
+        assert!(refused > 20_000 && memory == Ps::ZERO, "{far}: {memory}");
+    }
+    let second = Ps::from_ms(1_000);
+    assert_eq!(ran("(now+1000000000000)", &one).1, second * 20_000);
+}
+
+/// A model that wants to be advanced when no clock is there any more: that is counted, and what it
+/// owes never comes.
+#[test]
+fn a_model_that_tells_too_late_never_does() {
+    for far in ["SLUICE_NEVER-1", "(1ull<<63)", "(now+1000000000001)"] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = WRONG.replace("due = now + 1000", &format!("due = {far}"));
+        let path = objects::wrong(folder.path(), &text, &RIGHT, "ANSWER=SLUICE_NEVER");
+        let one = [("requester.count", "1"), ("requester.depth", "1")];
+        let config = FabricConfig::new(&spec(&one, library(&path, "")), 7).unwrap();
+        let mut fabric = sluice_plugin_memory::fabric(&config).unwrap();
+        let length = Length {
+            warmup: 0,
+            requests: 10,
+        };
+        let ran = fabric.run(length, &mut |_| true);
+        assert!(ran.is_err() && fabric.refused() > 0, "{far}: {ran:?}");
+    }
 }
