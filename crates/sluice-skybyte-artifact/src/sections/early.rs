@@ -117,9 +117,9 @@ impl Early {
         early
     }
 
-    /// Nodes of a thread.
+    /// Nodes of a thread that has any.
     fn part(&self) -> u64 {
-        nodes(self.frame.options.scale) / u64::from(self.frame.options.threads)
+        (nodes(self.frame.options.scale) / u64::from(self.frame.options.threads)).max(1)
     }
 
     /// Nodes of a piece, of a thread.
@@ -230,8 +230,11 @@ impl Early {
         for _ in 0..depth {
             level = self.search.skip_level(&level);
         }
-        let items = 2 * self.piece();
-        self.frame.share.begin_own(|_| 0..items);
+        // Of more threads than nodes those at the end have none.
+        let (items, part, nodes) = (2 * self.piece(), self.part(), self.search.graph.nodes());
+        let has_part = |thread| (thread + 1) * part <= nodes;
+        let own = |thread| 0..if has_part(thread) { items } else { 0 };
+        self.frame.share.begin_own(own);
     }
 }
 

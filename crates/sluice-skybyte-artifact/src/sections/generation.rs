@@ -111,7 +111,7 @@ impl Generation {
             plan,
             digest: 0,
         };
-        for thread in (0..options.threads.into()).filter(|thread| counts(*thread)) {
+        for thread in generation.counting() {
             let start = thread * generation.part();
             let keys = start as usize..(start + generation.part()) as usize;
             let (plan, seed) = (generation.plan, options.seed);
@@ -121,15 +121,23 @@ impl Generation {
         generation
     }
 
-    /// Keys of a thread.
+    /// Keys of a thread that has any.
     fn part(&self) -> u64 {
-        self.plan.keys / u64::from(self.frame.options.threads)
+        (self.plan.keys / u64::from(self.frame.options.threads)).max(1)
     }
 
-    /// Keys of a thread in a section.
+    /// Whether there are keys for the thread.
+    fn has_part(&self, thread: u64) -> bool {
+        (thread + 1) * self.part() <= self.plan.keys
+    }
+
+    /// Keys of a thread in a section: one at least, and none of a thread that has no part.
     fn section(&self, thread: u64) -> u64 {
+        if !self.has_part(thread) {
+            return 0;
+        }
         let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
-        INSTRUCTIONS / of_all / if counts(thread) { COUNT } else { GENERATE }
+        (INSTRUCTIONS / of_all / if counts(thread) { COUNT } else { GENERATE }).max(1)
     }
 
     /// Which key a thread's item of a round's section is.
@@ -137,6 +145,13 @@ impl Generation {
         let first = if counts(thread) { 0 } else { GENERATED };
         let at = self.part() * first / 100 + round * self.section(thread) + item;
         thread * self.part() + at % self.part()
+    }
+
+    /// The threads that count, of those with keys.
+    fn counting(&self) -> Vec<u64> {
+        let threads = 0..u64::from(self.frame.options.threads);
+        let counting = threads.filter(|thread| counts(*thread) && self.has_part(*thread));
+        counting.collect()
     }
 
     fn begin(&mut self) {
@@ -230,7 +245,7 @@ impl Phased for Generation {
         let mut keys = vec![0; self.keys.len()];
         self.plan.generate(self.frame.options.seed, 0, &mut keys);
         let mut of_buckets = vec![0; self.counts.len()];
-        for thread in (0..self.frame.options.threads.into()).filter(|thread| counts(*thread)) {
+        for thread in self.counting() {
             let start = (thread * self.part()) as usize;
             let part = keys[start..start + self.part() as usize].iter();
             let counted = (self.frame.rounds * self.section(thread)) as usize;

@@ -91,24 +91,24 @@ impl Passes {
         row(thread)..row(thread + 1)
     }
 
-    /// Pixels of a thread in a section.
+    /// Pixels of a thread in a section: one at least, and none of a thread that has no rows.
     fn section(&self, thread: u64) -> u64 {
+        if self.part(thread).is_empty() {
+            return 0;
+        }
         let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
         let pixel = if is_second(thread) {
             SECOND_PIXEL
         } else {
             FIRST_PIXEL
         };
-        INSTRUCTIONS / of_all / pixel
+        (INSTRUCTIONS / of_all / pixel).max(1)
     }
 
     /// Which pixel a thread's item of a round's section is.
     fn pixel(&self, round: u64, thread: u64, item: u64) -> u64 {
         let Range { start, end } = self.part(thread);
-        match end - start {
-            0 => start % self.image.j.len() as u64,
-            pixels => start + (round * self.section(thread) + item) % pixels,
-        }
+        start + (round * self.section(thread) + item) % (end - start)
     }
 
     /// Column of a pixel, and those around it.

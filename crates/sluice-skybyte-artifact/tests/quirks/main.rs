@@ -6,6 +6,7 @@ mod pages;
 mod parameters;
 mod rest;
 mod ring;
+mod sections;
 mod store_misses;
 mod switches;
 
