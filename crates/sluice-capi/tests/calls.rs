@@ -285,6 +285,53 @@ fn a_memory_of_the_programs_own_is_as_fast_as_the_built_in_one() {
     );
 }
 
+/// When each of some requests to a small device is done, one after the other, under a policy.
+fn device_times(folder: &Path, policy: &str) -> Vec<u64> {
+    let device = folder.join("device.toml");
+    let cache = format!("[cache]\ncapacity = '32KiB'\npolicy = '{policy}'\n");
+    std::fs::write(&device, format!("base = 'cylon'\n{cache}")).unwrap();
+    let endpoints = format!(
+        "[[endpoints]]\nname = 'm'\ncount = 1\ndevice = '{}'\n",
+        device.display()
+    );
+    let toml = ONE.replace("[endpoint]\ncount = 1\ncapacity = '1MiB'\n", &endpoints);
+    let simulation = try_new(&toml).unwrap();
+    let request = |n: u64| {
+        // SAFETY: a live simulation.
+        unsafe {
+            let page = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 12;
+            let sent = sluice_send(simulation.0, 0, page * 4096, false, n);
+            assert_eq!(sent, SLUICE_OK);
+            while sluice_in_flight(simulation.0) > 0 {
+                let next = sluice_next_event(simulation.0);
+                assert_eq!(sluice_advance(simulation.0, next), SLUICE_OK);
+            }
+            sluice_now(simulation.0)
+        }
+    };
+    (0..200).map(request).collect()
+}
+
+/// Objects decide in every mode, which fabrics did not know; and count from their device's file.
+#[test]
+fn a_policy_in_c_decides_behind_an_endpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
+        .arg(root.join("crates/sluice-abi/include"))
+        .arg(root.join("examples/policy-c/lru.c"))
+        .arg("-o")
+        .arg(folder.path().join("lru.so"))
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    let times = |policy| device_times(folder.path(), policy);
+    let expected = times("lru");
+    assert_eq!(times("./lru.so"), expected);
+    assert_ne!(times("fifo"), expected);
+}
+
 /// Tags of requests that are done.
 unsafe extern "C" fn note_tag(context: *mut c_void, completion: *const Completion) {
     // SAFETY: the test's own list, and a completion that lives during the call.

@@ -4,8 +4,10 @@ use crate::error::Error;
 use crate::file::Source;
 use crate::shelf::{BASE, Shelf};
 use crate::sources::sources;
-use sluice_params::{ConfigError, Param};
+use sluice_params::{ConfigError, Kind, Param, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -81,7 +83,8 @@ impl<T: Describe> Described<T> {
         described.has_base = base.is_some();
         T::take(&mut described, &source, &mut root)?;
         let given = &mut described.given;
-        let keys = source.read_table(root.get_ref(), &mut |key, value| given.set(key, value))?;
+        let mut set = |key: &str, value: &str| given.set(key, &placed::<T>(&source, key, value));
+        let keys = source.read_table(root.get_ref(), &mut set)?;
         // A value of the file's own no longer has the base's source.
         let said = sources(text);
         described.keys.clone_from(&keys);
@@ -91,5 +94,19 @@ impl<T: Describe> Described<T> {
             (key, own)
         }));
         Ok(described)
+    }
+}
+
+/// A value as the file means it: the path of a shared object counts from the file's folder.
+fn placed<'v, T: Describe>(source: &Source<'_>, key: &str, value: &'v str) -> Cow<'v, str> {
+    let kind = T::param(key).map(|param| &param.kind);
+    let is_path = matches!(kind, Some(Kind::ChoiceOrPath(_)))
+        && matches!(
+            kind.and_then(|kind| kind.parse(value)),
+            Some(Value::Path(_))
+        );
+    match Path::new(source.file).parent().filter(|_| is_path) {
+        Some(folder) => Cow::Owned(folder.join(value).to_string_lossy().into_owned()),
+        None => Cow::Borrowed(value),
     }
 }

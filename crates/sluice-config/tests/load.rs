@@ -209,6 +209,24 @@ fn a_mistake_is_reported_where_it_is() {
     assert!(error_of("[nand]\nread = \"1us\"\nread = \"2us\"").starts_with("dev.toml:3:1:"));
 }
 
+/// It counted from wherever the program was.
+#[test]
+fn the_path_of_an_object_counts_from_the_file() {
+    let policy = |file: &str, given: &str| {
+        let text = format!("base = \"cylon\"\n[cache]\npolicy = \"{given}\"\n");
+        parse(&text, file).unwrap().get("cache.policy").unwrap()
+    };
+    for (file, given, expected) in [
+        ("some/where/dev.toml", "./mine.so", "some/where/./mine.so"),
+        ("some/where/dev.toml", "mine.so", "some/where/mine.so"),
+        ("some/where/dev.toml", "/opt/mine.so", "/opt/mine.so"),
+        ("some/where/dev.toml", "lru", "lru"),
+        ("dev.toml", "./mine.so", "./mine.so"),
+    ] {
+        assert_eq!(policy(file, given), expected, "{given} in {file}");
+    }
+}
+
 #[test]
 fn an_unknown_device_lists_the_presets() {
     let message = load("cylno").unwrap_err().to_string();

@@ -230,6 +230,11 @@ pub(super) enum Served {
     Later,
 }
 
+/// Whether a device's policy or prefetcher is a shared object.
+pub fn needs_objects(config: &DeviceConfig) -> bool {
+    config.cache.plugin.is_some() || config.prefetch.plugin.is_some()
+}
+
 impl Endpoint {
     /// # Errors
     /// Those of [`Device::new`].
@@ -243,6 +248,8 @@ impl Endpoint {
                 Some(entries) => Memory::External(Some(Box::new(Scheduled::new(layout, *entries)))),
                 None => Memory::Dram(Box::new(Dram::new(layout))),
             },
+            // The model loads none: the caller puts the device there.
+            MemorySettings::Device(config) if needs_objects(config) => Memory::External(None),
             MemorySettings::Device(config) => Memory::Device(Box::new(AheadDevice {
                 device: Device::new(config, seed)?,
                 ahead: Ps::ZERO,
@@ -294,7 +301,7 @@ impl Endpoint {
         self.before = self.device().map(|device| Box::new(*device.stats()));
     }
 
-    /// Puts a device that was used before in the place of the one it has.
+    /// Puts a device in the place of the one it has, or of one that needs shared objects.
     pub fn replace_device(&mut self, device: Device, ahead: Ps) {
         self.memory = Memory::Device(Box::new(AheadDevice { device, ahead }));
     }

@@ -50,7 +50,8 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// A fabric in which nothing has happened.
+    /// A fabric in which nothing has happened. Devices that [need objects](super::needs_objects),
+    /// and memories from outside, are still to be put behind their endpoints.
     ///
     /// # Errors
     /// [`FabricError::Device`] if the device of an endpoint cannot be made.

@@ -39,6 +39,7 @@ pub use coherence::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, F
 pub use config::FabricConfig;
 pub use endpoint::{
     Answer, EndpointSettings, EndpointType, ExternalMemory, Library, MemoryRequest, MemorySettings,
+    needs_objects,
 };
 pub use error::{Deadlock, FabricError, Imbalance};
 pub use fabric::{Fabric, Length, Refusal};
