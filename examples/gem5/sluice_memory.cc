@@ -126,10 +126,12 @@ DrainState SluiceMemory::drain() {
 
 void SluiceMemory::resetStats() {
   AbstractMemory::resetStats();
+  catchUp();
   sluice_restart_statistics(fabric.get());
 }
 
 void SluiceMemory::writeStatistics() {
+  catchUp();
   if (char *text = sluice_statistics(fabric.get())) {
     OutputStream *file = simout.create(name() + ".json");
     *file->stream() << text << std::endl;
