@@ -285,3 +285,13 @@ def test_it_can_look_up_what_happens() -> None:
     assert {dirty for *_, dirty, trigger in seen if trigger == "prefetch"} == {False}
     gaps = [after - before for before, after in zip(ticked, ticked[1:], strict=False)]
     assert min(gaps) >= 1_000_000 and len(ticked) > 1000
+
+
+def test_misses_of_a_shared_object_are_not_those_of_another_policy(tmp_path: Path) -> None:
+    """They were FIFO's."""
+    pages = [page * page % 400 for page in range(2_000)]
+    own = SMALL | {"cache.policy": built(tmp_path, "policy-c/lru.c")}
+    with pytest.raises(sluice.ConfigError, match="sluice.replay counts misses of a shared object"):
+        sluice.policy_misses("cylon", own, pages)
+    lru = sluice.policy_misses("cylon", SMALL | {"cache.policy": "lru"}, pages)
+    assert sluice.replay("cylon", own, pages).misses == lru.misses

@@ -56,7 +56,7 @@ fn the_default_is_cylon() {
     // 1536 blocks of home pages on each die, and 7 % of that, rounded up.
     assert_eq!(config.nand.blocks_per_plane, 1_536 + 108);
     assert_eq!(config.ftl.gc_threshold_blocks, 16);
-    assert_eq!(config.cache.eviction.info.name, "fifo");
+    assert_eq!(config.cache.built_in().unwrap().info.name, "fifo");
 }
 
 #[test]

@@ -358,11 +358,17 @@ mod _core {
         let config = DeviceConfig::simulated(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
+        let Some(policy) = config.cache.built_in() else {
+            let path = config.cache.plugin.clone().unwrap_or_default();
+            let expected =
+                "a policy of the model's; sluice.replay counts misses of a shared object";
+            return Err(errors::bad_value(py, "cache.policy", &path, expected));
+        };
         let pages: Vec<_> = pages.into_iter().map(sluice_units::Lpn).collect();
         let start = Instant::now();
         let misses = py.detach(|| {
             let space = config.space(seed);
-            (config.cache.eviction.misses)(&space, &pages)
+            (policy.misses)(&space, &pages)
         });
         let seconds = start.elapsed().as_secs_f64();
         dict_of(py, &PolicyMisses { misses, seconds })

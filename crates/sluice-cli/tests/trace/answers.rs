@@ -226,3 +226,28 @@ fn a_run_is_repeated_and_nothing_is_replaced_unasked() {
     );
     assert!(said.contains("sluice: hash: "), "{said}");
 }
+
+/// FIFO was asked in the place of a policy from outside.
+#[test]
+fn a_size_under_a_shared_object_is_not_that_of_another_policy() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = sluice_testkit::objects::root().join("examples/policy-c/lru.c");
+    let object_path = sluice_testkit::objects::object(dir.path(), &source, &[]);
+    let trace = record(&dir, "zipf:size=256KiB,ops=500");
+    let policy = format!("cache.policy={object_path}");
+    let words = [
+        "size",
+        "--json",
+        "--trace",
+        trace.to_str().unwrap(),
+        "--set",
+        &policy,
+    ];
+    let told = refusal(&words);
+    assert!(
+        told.contains("misses of a shared object are not known") && told.ends_with("--policies"),
+        "{told}"
+    );
+    let told = object(&[&words[..], &["--policies", "lru"]].concat());
+    assert_eq!(told["answers"].as_array().unwrap().len(), 1);
+}

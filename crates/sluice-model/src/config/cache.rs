@@ -188,7 +188,7 @@ pub struct CacheSettings {
     /// Pages in each of its sets. Divides `pages`.
     pub ways: u32,
     /// The eviction policy; any, if a shared object decides in its place.
-    pub eviction: &'static EvictionEntry,
+    pub(crate) eviction: &'static EvictionEntry,
     /// The shared object that decides in its place.
     pub plugin: Option<String>,
     /// Time of the DRAM, in a hit and in a miss: of an idle one, if it has banks.
@@ -281,6 +281,11 @@ impl CacheSettings {
             ),
         };
         Err(raw.impossible(&["cache.evict_at", key], message))
+    }
+
+    /// The eviction policy, unless it is a shared object.
+    pub fn built_in(&self) -> Option<&'static EvictionEntry> {
+        self.plugin.is_none().then_some(self.eviction)
     }
 
     /// Bytes of DRAM cache.

@@ -143,6 +143,10 @@ fn check(args: &SizeArgs, config: &DeviceConfig) -> Result<(), Error> {
             why,
         ));
     }
+    if let (Some(path), []) = (&config.cache.plugin, &args.policies[..]) {
+        let why = "misses of a shared object are not known at every size; give --policies";
+        return Err(Error::value("cache.policy", path, why));
+    }
     if args.trace.is_none() && args.warmup > 0 {
         let why = "it is of a --trace; of a program --from MARK counts a part";
         return Err(Error::value("--warmup", args.warmup, why));
@@ -165,11 +169,8 @@ fn answer(
     timing: &Timing<'_>,
     folder: Option<&Folder>,
 ) -> Result<(), Error> {
-    let own = EVICTIONS
-        .iter()
-        .find(|entry| entry.info.name == config.cache.eviction.info.name);
     let policies = match args.policies.is_empty() {
-        true => own.into_iter().collect(),
+        true => config.cache.built_in().into_iter().collect(),
         false => args.policies.iter().map(|policy| policy.0).collect(),
     };
     let plan = SizePlan {
