@@ -4,7 +4,7 @@
 //! Until then a page is in a slot behind those of all sets, which stands for the buffer of its MSHR
 //! entry. Look-ups find it there; the policy does not know it.
 
-use super::{Cache, Fill, Slot};
+use super::{AnyEviction, Cache, Fill, Slot};
 use sluice_units::{Lpn, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,6 +31,8 @@ pub(crate) struct Arrival {
     pub lpn: Lpn,
     /// Why it comes.
     pub fill: Fill,
+    /// Whose access it comes for, if a policy from outside is there to know.
+    pub thread: Option<u32>,
 }
 
 /// The slots behind those of all sets, and when the page in each of them arrives.
@@ -94,6 +96,10 @@ impl Cache {
     /// Notes when the page in a slot arrives.
     pub(super) fn send(&mut self, from: Slot, lpn: Lpn, at: Ps, fill: Fill) {
         self.slots.set_in_flight(from);
+        let thread = match &self.policy {
+            AnyEviction::External(policy) => policy.thread(),
+            _ => None,
+        };
         let all = &mut self.in_flight;
         all.asked += 1;
         all.arrivals.push(Reverse(Arrival {
@@ -102,6 +108,7 @@ impl Cache {
             from,
             lpn,
             fill,
+            thread,
         }));
     }
 
@@ -129,11 +136,12 @@ impl Cache {
         self.slots.land(page.from, slot);
         self.lookup.set(page.lpn, slot);
         self.free_in_flight(page.from);
+        let set = self.set_of(page.lpn);
         if !self.slots.is_pinned(slot) {
-            let set = self.set_of(page.lpn);
             let is_dirty = self.slots.is_dirty(slot);
             self.policy.insert_told(set, slot, page.lpn, is_dirty);
         }
+        self.give_trusted_back(set);
     }
 
     fn free_in_flight(&mut self, slot: Slot) {

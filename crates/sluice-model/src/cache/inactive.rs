@@ -10,7 +10,7 @@
 //! those of the few pages that are always in use.
 
 use super::policy::Told;
-use super::{Cache, Set, Slot};
+use super::{AnyEviction, Cache, Set, Slot};
 use sluice_lists::Lists;
 use sluice_units::{Lpn, Ps};
 
@@ -23,6 +23,10 @@ pub(super) struct Inactive {
     lists: Lists<Set, Slot>,
     /// How many of a set there can be.
     most: u32,
+    /// Pages that are taken for used, until the policy has the page that comes in, and since when:
+    /// it gets each page that comes, or comes back, as one that has just missed.
+    trusted: Vec<Slot>,
+    trusted_at: Ps,
 }
 
 impl Inactive {
@@ -31,6 +35,8 @@ impl Inactive {
         Inactive {
             lists: Lists::new(sets, slots),
             most,
+            trusted: Vec::with_capacity(TRUSTED_MAX as usize + 1),
+            trusted_at: Ps::ZERO,
         }
     }
 
@@ -81,6 +87,7 @@ impl Cache {
         if !self.inactive.has_room(set) {
             return None;
         }
+        self.inactive.trusted_at = now;
         for _ in 0..=TRUSTED_MAX {
             let slots = &self.slots;
             let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
@@ -91,14 +98,42 @@ impl Cache {
                 self.let_go(set, slot);
                 return Some(page);
             }
-            self.give_back(page, set, slot);
+            self.inactive.trusted.push(slot);
+        }
+        None
+    }
+
+    /// Gives the policy the pages back that were taken for used, behind the one that has come in.
+    #[inline]
+    pub(super) fn give_trusted_back(&mut self, set: Set) {
+        if !self.inactive.trusted.is_empty() {
+            self.give_all_back(set);
+        }
+    }
+
+    /// None of them is stored to.
+    #[cold]
+    fn give_all_back(&mut self, set: Set) {
+        let is_store = self.is_store(false);
+        for at in 0..self.inactive.trusted.len() {
+            let slot = self.inactive.trusted[at];
+            self.give_back(self.slots.lpn(slot), set, slot);
             let surplus = self.policy.hit_told(set, slot, || Told {
                 access: None,
                 is_dirty: self.slots.is_dirty(slot),
             });
-            self.let_surplus_go(set, slot, surplus, now);
+            self.let_surplus_go(set, slot, surplus, self.inactive.trusted_at);
         }
-        None
+        self.inactive.trusted.clear();
+        self.is_store(is_store);
+    }
+
+    /// Says to a policy from outside whether what follows belongs to a store. Returns what it was.
+    fn is_store(&mut self, is_store: bool) -> bool {
+        match &mut self.policy {
+            AnyEviction::External(policy) => policy.is_store(is_store),
+            _ => false,
+        }
     }
 
     /// A page is inactive from now on.

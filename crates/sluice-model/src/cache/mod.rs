@@ -418,6 +418,7 @@ impl Cache {
         }
         let set = self.set_of(lpn);
         self.policy.insert_told(set, slot, lpn, fill == Fill::Write);
+        self.give_trusted_back(set);
     }
 
     /// Takes a page out, whatever state it is in, if it is cached.

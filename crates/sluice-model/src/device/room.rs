@@ -124,8 +124,7 @@ impl<O: Observer> Pipeline<O> {
         let cache = &mut self.storage.cache;
         let is_store = cache.peek(page.lpn).is_some_and(|found| found.is_dirty);
         cache.begin(page.at, trigger, is_store);
-        // Nobody's access brings it now.
-        cache.by(None);
+        cache.by(page.thread);
         cache.count_miss(page.lpn);
         let (slot, _) = self.wait_for_place(page.at, page.lpn, is_pick, effects);
         self.storage.land(page, slot);

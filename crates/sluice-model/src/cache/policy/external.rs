@@ -157,6 +157,16 @@ impl Watched {
         self.event.thread = thread;
     }
 
+    /// Whose accesses these are.
+    pub(crate) fn thread(&self) -> Option<u32> {
+        self.event.thread
+    }
+
+    /// Whether what follows belongs to a store. Returns what it was.
+    pub(crate) fn is_store(&mut self, is_store: bool) -> bool {
+        std::mem::replace(&mut self.event.is_store, is_store)
+    }
+
     /// Something begins that the calls until the next belong to.
     pub(crate) fn begin(&mut self, at: Ps, trigger: Trigger, is_store: bool) {
         let event = &mut self.event;
