@@ -23,12 +23,38 @@ const PREFETCHER: &str = "prefetch.policy";
 /// # Errors
 /// What [`Device::new`] finds, and [`DeviceError::Plugin`] if an object cannot be used.
 pub fn device(config: &DeviceConfig, seed: u64) -> Result<Device, DeviceError> {
+    with_policy(config, seed, policy_of(config, seed)?)
+}
+
+/// Makes what [`device`] would have loaded, without a device, and lets it go again.
+///
+/// # Errors
+/// [`DeviceError::Plugin`] if an object cannot be used, or does not take the configuration.
+pub fn try_out(config: &DeviceConfig, seed: u64) -> Result<(), DeviceError> {
+    policy_of(config, seed)?;
+    prefetcher_of(config, seed).map(drop)
+}
+
+fn policy_of(config: &DeviceConfig, seed: u64) -> Result<Option<Box<dyn External>>, DeviceError> {
     let own = config.cache.plugin.as_deref();
     let own = own.map(|path| {
         let policy = policy::load(path).and_then(|object| object.build(config, seed));
         policy.map_err(|why| refused(POLICY, path, &why))
     });
-    with_policy(config, seed, own.transpose()?)
+    own.transpose()
+}
+
+fn prefetcher_of(
+    config: &DeviceConfig,
+    seed: u64,
+) -> Result<Option<Box<dyn prefetch::External>>, DeviceError> {
+    let own = config.prefetch.plugin.as_deref();
+    let own = own.map(|path| {
+        let prefetcher = prefetcher::load(path).and_then(|object| object.build(config, seed));
+        prefetcher.map_err(|why| refused(PREFETCHER, path, &why))
+    });
+    let own = own.transpose()?;
+    Ok(own.map(|own| Box::new(own) as Box<dyn prefetch::External>))
 }
 
 /// A device with a policy of the caller's, if there is one, and with its prefetcher loaded if that
@@ -41,14 +67,7 @@ pub fn with_policy(
     seed: u64,
     policy: Option<Box<dyn External>>,
 ) -> Result<Device, DeviceError> {
-    let own = config.prefetch.plugin.as_deref();
-    let own = own.map(|path| {
-        let prefetcher = prefetcher::load(path).and_then(|object| object.build(config, seed));
-        prefetcher.map_err(|why| refused(PREFETCHER, path, &why))
-    });
-    let own = own.transpose()?;
-    let prefetcher = own.map(|own| Box::new(own) as Box<dyn prefetch::External>);
-    Device::with_own(config, seed, policy, prefetcher)
+    Device::with_own(config, seed, policy, prefetcher_of(config, seed)?)
 }
 
 /// Makes the paths of shared objects in `cache.policy` and `prefetch.policy` absolute, so that they

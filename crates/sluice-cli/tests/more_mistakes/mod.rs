@@ -427,3 +427,43 @@ fn a_host_without_the_library_is_not_called_ready() {
         "{told}"
     );
 }
+
+/// Such devices were valid, and ran live, until they were to run.
+#[test]
+fn a_device_whose_objects_cannot_be_used_is_not_valid() {
+    let folder = tempfile::tempdir().expect("room");
+    let lru = sluice_testkit::objects::root().join("examples/policy-c/lru.c");
+    let text = std::fs::read_to_string(lru).expect("the example");
+    let object = |name: &str, text: &str| {
+        let own = folder.path().join(name);
+        std::fs::create_dir(&own).expect("room");
+        let source = own.join("policy.c");
+        std::fs::write(&source, text).expect("room");
+        sluice_testkit::objects::object(&own, &source, &[])
+    };
+    let other = object("other", &text.replace("SLUICE_POLICY_ABI", "77"));
+    let none = format!("{text}\n").replace(".build = build", ".build = none");
+    let none = none.replace(
+        "const struct sluice_policy sluice_policy",
+        "static void *none(const struct sluice_policy_space *s) {\n\
+         (void)s; (void)build; return 0; }\n\
+         const struct sluice_policy sluice_policy",
+    );
+    let none = object("none", &none);
+    let right = object("right", &text);
+    for (key, path, says) in [
+        ("cache", "./absent.so", "absent.so"),
+        ("cache", "/bin/ls", "/bin/ls"),
+        ("prefetch", "/bin/ls", "/bin/ls"),
+        ("cache", &other, "is of policy ABI 77"),
+        ("cache", &none, "its build function failed"),
+        ("cache", &right, ""),
+    ] {
+        let file = format!("base = \"cylon\"\n[{key}]\npolicy = \"{path}\"\n");
+        std::fs::write(folder.path().join("own.toml"), file).expect("room");
+        let out = sluice(folder.path(), "device check own.toml");
+        let (told, is_right) = (said(&out), path == right);
+        assert_eq!(out.status.success(), is_right, "{path}: {told}");
+        assert!(is_right || told.contains(says), "{path}: {told}");
+    }
+}

@@ -8,9 +8,13 @@ use sluice_model::{DeviceConfig, Op, RawConfig};
 use sluice_units::Ps;
 use std::process::Command;
 
+/// What objects are tried out with: that of `--seed` where it is left out.
+const SEED: u64 = 1;
+
 pub fn run(device: &str) -> Result<(), Error> {
     let described = sluice_config::describe(device)?;
     let config = DeviceConfig::new(&described.given)?;
+    sluice_plugin::try_out(&config, SEED)?;
     let what = match config.memory {
         Some(_) => "of memory".to_owned(),
         None => format!("behind {}", config.cache.capacity()),
