@@ -1,9 +1,11 @@
 //! Prefetched pages that a host maps when they arrive: which it is told of, and what the device
 //! knows of those whose accesses it does not see. Streams with closed-form results.
 
-use sluice_model::Device;
+use sluice_model::prefetch::{Arrival, External, Outcome, Picks, Reach, Seen};
+use sluice_model::{Device, DeviceConfig};
 use sluice_testkit::rig::device;
 use sluice_units::{Lpn, Ps};
+use std::collections::BTreeSet;
 
 /// Longer than a miss, so that every prefetch is in time.
 const PAUSE: Ps = Ps::from_us(100);
@@ -164,4 +166,47 @@ fn a_page_that_is_accessed_outlasts_what_its_use_brings_in() {
             );
         }
     }
+}
+
+/// One that picks the next pages, and expects to learn of a first use once for each that arrives.
+#[derive(Default)]
+struct Expecting {
+    on_their_way: BTreeSet<Lpn>,
+}
+
+impl External for Expecting {
+    fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
+        let was_sent = self.on_their_way.remove(&seen.lpn);
+        let is_first = matches!(seen.outcome, Outcome::FirstUse | Outcome::LateUse);
+        assert!(was_sent || !is_first, "{} has not come since", seen.lpn);
+        let next = u64::from(seen.lpn) + 1;
+        (next..next + u64::from(reach.degree)).for_each(|page| picks.push(page));
+    }
+
+    fn arrives(&mut self, arrival: Arrival) {
+        self.on_their_way.insert(arrival.lpn);
+    }
+}
+
+/// Pages that a host had mapped were taken for used when a later one of their group was, although
+/// they had left, or missed in the meantime.
+#[test]
+fn a_prefetcher_learns_of_first_uses_of_pages_that_are_there() {
+    let mut raw = DeviceConfig::builder();
+    for (key, value) in [
+        ("device.capacity", "4MiB"),
+        ("cache.capacity", "128KiB"),
+        ("prefetch.policy", "nextn"),
+        ("prefetch.degree", "4"),
+        ("prefetch.sample", "16"),
+    ] {
+        raw.set(key, value).unwrap();
+    }
+    let config = DeviceConfig::new(&raw).unwrap();
+    let device = Device::new(&config, 1).unwrap();
+    let mut device = device.with_prefetcher(Box::new(Expecting::default()));
+    let mut rng = sluice_units::Rng::stream(3, "test");
+    let pages = std::iter::from_fn(|| Some(rng.below(200)));
+    read_mapped(&mut device, pages.take(5_000), PAUSE, usize::MAX);
+    assert!(device.stats().prefetch_used > 100, "{:?}", device.stats());
 }

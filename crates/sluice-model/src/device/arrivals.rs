@@ -24,7 +24,8 @@ pub(super) struct Arrived {
     pub lpn: Lpn,
     /// Its place in its group.
     place: usize,
-    by: Ahead,
+    /// Whose prefetch it is.
+    pub by: Ahead,
 }
 
 /// Pages that prefetches sent for, in groups of `sample` in the order of their requests. The last
@@ -36,7 +37,7 @@ pub(super) struct Arrivals {
     pages: BinaryHeap<Reverse<Arrived>>,
     pages_max: usize,
     /// Per group the other pages, if the host has mapped them.
-    mapped: Box<[Option<(Lpn, Ahead)>]>,
+    mapped: Box<[Option<Arrived>]>,
     /// Per group the sampled page, until it was accessed.
     sampled: Box<[u32]>,
 }
@@ -91,7 +92,7 @@ impl Arrivals {
 
     /// The host has mapped the page.
     pub fn map(&mut self, page: Arrived) {
-        self.mapped[page.place] = Some((page.lpn, page.by));
+        self.mapped[page.place] = Some(page);
     }
 
     /// The page was accessed or left, or its accesses are not seen. If it is a sampled one, these
@@ -106,8 +107,8 @@ impl Arrivals {
         }
     }
 
-    /// The page at a place, and whose prefetch it is, if the host has mapped it.
-    pub fn mapped(&self, place: usize) -> Option<(Lpn, Ahead)> {
+    /// The page at a place, if the host has mapped it. It may have left since.
+    pub fn mapped(&self, place: usize) -> Option<Arrived> {
         self.mapped[place]
     }
 }

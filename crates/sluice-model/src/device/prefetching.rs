@@ -1,6 +1,7 @@
 //! Prefetches of a device: what the prefetcher sees, what it brings in, and what the host maps.
 
 use super::advice::Pattern;
+use super::arrivals::Arrived;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
 use crate::cache::{Ahead, Fill, Peek};
@@ -28,18 +29,37 @@ impl<O: Observer> Pipeline<O> {
         if by.is_some() {
             for place in self.storage.settle_sample(lpn) {
                 let arrivals = self.storage.arrivals.as_ref();
-                if let Some((used, by)) = arrivals.and_then(|all| all.mapped(place)) {
+                let mapped = arrivals.and_then(|all| all.mapped(place));
+                // The prefetcher knows nothing of one that has left since, or come anew.
+                let is_there = |page: &Arrived| {
+                    let found = self.storage.cache.peek(page.lpn);
+                    found.is_some_and(|found| found.ready_at == page.at)
+                };
+                let Some(page) = mapped else { continue };
+                let outcome = Outcome::FirstUse;
+                if is_there(&page) {
                     let before = Seen {
-                        lpn: used,
-                        outcome: Outcome::FirstUse,
+                        lpn: page.lpn,
+                        outcome,
                         is_store: false,
                         ..seen
                     };
-                    self.follow(before, Some(by), lpn, effects);
+                    self.follow(before, Some(page.by), lpn, effects);
+                } else {
+                    self.count_use(page.lpn, outcome, Some(page.by));
                 }
             }
         }
         self.follow(seen, by, lpn, effects);
+    }
+
+    /// Counts an access, and lets the throttle know how prefetches fare.
+    fn count_use(&mut self, lpn: Lpn, outcome: Outcome, by: Option<Ahead>) {
+        if by.is_some_and(Ahead::is_counted) {
+            self.storage.stats.prefetch_used += 1;
+            self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
+        }
+        self.prefetch.fares(lpn, outcome, by);
     }
 
     /// Shows the prefetcher a page's access, and brings in what it picks without pushing out the
@@ -48,11 +68,7 @@ impl<O: Observer> Pipeline<O> {
         let Seen {
             at, lpn, outcome, ..
         } = seen;
-        if by.is_some_and(Ahead::is_counted) {
-            self.storage.stats.prefetch_used += 1;
-            self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
-        }
-        self.prefetch.fares(lpn, outcome, by);
+        self.count_use(lpn, outcome, by);
         match self.advice.of(lpn) {
             Pattern::Normal if self.prefetch.is_on() => {}
             Pattern::Normal => return,
