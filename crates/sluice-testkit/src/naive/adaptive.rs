@@ -307,7 +307,12 @@ impl WTinyLfu {
             self.capacity
         };
         if self.counted >= 32 * pages {
-            self.counted = 0;
+            // The paper's number of accesses is a counter as any other.
+            self.counted = if self.is_libcachesim {
+                0
+            } else {
+                self.counted / 2
+            };
             self.counters.values_mut().for_each(|count| *count /= 2);
         }
     }

@@ -43,9 +43,9 @@ index_type! {
 /// less often goes; the newcomer goes at a tie.
 ///
 /// The main part gives four fifths to its protected segment. In the paper every access is counted
-/// once, only the lowest counters of a page are raised, all are halved after
-/// `cache.wtinylfu_sample` accesses for each page of the set, and a page enters the main part at
-/// its probation segment.
+/// once, only the lowest counters of a page are raised, all are halved at `cache.wtinylfu_sample`
+/// accesses for each page of the set, the number of these with them, and a page enters the main
+/// part at its probation segment.
 ///
 /// With `cache.wtinylfu_variant = libcachesim` a page is counted when it comes in, when it is up
 /// for eviction from the window and at hits in the main part; all its counters are raised; hits in
@@ -59,7 +59,7 @@ pub struct WTinyLfu {
     /// Per slot: the number of its page.
     lpn: Table<Slot, u32>,
     sketch: Sketch,
-    /// Per set: accesses since the counters were halved.
+    /// Per set: accesses since the counters were halved, and half of those before.
     counted: Table<Set, u64>,
     /// Per set: whether a page must leave because of the last hit.
     surplus: Table<Set, bool>,
@@ -102,12 +102,15 @@ impl WTinyLfu {
         }
     }
 
-    /// One access nearer to the halving of all counters.
+    /// One access nearer to the halving of all counters, and in the paper of their number.
     fn age(&mut self, set: Set) {
         let counted = &mut self.counted[set];
         *counted += 1;
         if *counted >= self.sample {
-            *counted = 0;
+            *counted = match self.is_libcachesim {
+                true => 0,
+                false => *counted / 2,
+            };
             self.sketch.halve(set);
         }
     }
