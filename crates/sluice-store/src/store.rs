@@ -33,7 +33,8 @@ pub struct Store<M> {
     next: u64,
     /// Pages that were written since the last flush.
     pending: Vec<u64>,
-    /// A flush has failed. What is durable is not known since, so nothing more is written.
+    /// A flush of the system has failed, so that what is durable is not known, or somebody has done
+    /// something to the store. Nothing more is written.
     is_broken: bool,
     /// Pages written since the start.
     pub writes: u64,
@@ -197,24 +198,16 @@ impl<M: Medium> Store<M> {
     /// Makes all that was written durable, and says so in the store.
     ///
     /// # Errors
-    /// What the system says. Nothing more is written then: the system may have dropped what it
-    /// could not write, and would say so no second time.
+    /// What the system says. If it was the system's flush that failed, nothing more is written: the
+    /// system may have dropped what it could not write, and would say so no second time. Else
+    /// nothing durable was touched, and a later flush goes on: a full disk may have room then.
     pub fn flush(&mut self) -> IoResult<()> {
         self.check_whole()?;
-        self.is_broken = true;
         self.check_place()?;
-        for page in &self.pending {
-            let state = self.state[*page as usize];
-            if state & UNKNOWN != 0 {
-                // A write that failed half-way must not look like one that was flushed.
-                let at = self.shape.entry_at(*page, slot_to_write(state));
-                self.medium.write(&[0; ENTRY_BYTES], at)?;
-            }
-        }
-        self.medium.sync()?;
-        let mark = mark_to_bytes(self.shape.identity, self.next - 1);
-        self.medium.write(&mark, MARK_AT)?;
-        self.medium.sync()?;
+        self.clear_failed()?;
+        self.sync()?;
+        self.write_mark()?;
+        self.sync()?;
         for page in self.pending.drain(..) {
             let state = &mut self.state[page as usize];
             *state = match *state & (UNKNOWN | SECOND) {
@@ -223,7 +216,46 @@ impl<M: Medium> Store<M> {
                 _ => *state & !PENDING,
             };
         }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> IoResult<()> {
+        self.is_broken = true;
+        self.medium.sync()?;
         self.is_broken = false;
+        Ok(())
+    }
+
+    /// Says in the store that all that was written is durable. If that fails and the mark is there
+    /// all the same, what is written later over slots that it covers could be taken for damage.
+    fn write_mark(&mut self) -> IoResult<()> {
+        let (mut former, mut found) = ([0; 16], [0; 16]);
+        self.medium.read(&mut former, MARK_AT)?;
+        let mark = mark_to_bytes(self.shape.identity, self.next - 1);
+        let written = self.medium.write(&mark, MARK_AT);
+        if written.is_err() {
+            let read = self.medium.read(&mut found, MARK_AT);
+            self.is_broken = read.is_err() || found != former;
+        }
+        written
+    }
+
+    /// A write that failed half-way must not look like one that was flushed. Until it is cleared, the
+    /// mark stands before it. One that has no entry needs none cleared, for which a full disk might
+    /// have no room.
+    fn clear_failed(&mut self) -> IoResult<()> {
+        for page in &self.pending {
+            let state = self.state[*page as usize];
+            if state & UNKNOWN == 0 {
+                continue;
+            }
+            let at = self.shape.entry_at(*page, slot_to_write(state));
+            let mut entry = [0; ENTRY_BYTES];
+            self.medium.read(&mut entry, at)?;
+            if entry != [0; ENTRY_BYTES] {
+                self.medium.write(&[0; ENTRY_BYTES], at)?;
+            }
+        }
         Ok(())
     }
 
@@ -238,17 +270,19 @@ impl<M: Medium> Store<M> {
     /// That nobody has removed the store or written over it. What was put would be lost with it.
     fn check_place(&mut self) -> IoResult<()> {
         self.check_length()?;
-        if self.medium.is_removed()? {
-            return Err(IoError::other("the store was removed while it was in use"));
-        }
         let mut header = [0; SECTOR];
-        self.medium.read(&mut header, 0)?;
-        match header == self.shape.to_bytes() {
-            true => Ok(()),
-            false => Err(IoError::other(
-                "the store was written over while it was in use",
-            )),
-        }
+        let what = if self.medium.is_removed()? {
+            "removed"
+        } else {
+            self.medium.read(&mut header, 0)?;
+            if header == self.shape.to_bytes() {
+                return Ok(());
+            }
+            "written over"
+        };
+        self.is_broken = true;
+        let why = format!("the store was {what} while it was in use");
+        Err(IoError::other(why))
     }
 
     /// That nobody has cut the store. A later write could make it as long as before, without what

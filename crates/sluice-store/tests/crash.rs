@@ -21,6 +21,18 @@ enum Fault {
     PowerCut,
     /// It fails, perhaps half-way, and the next one works.
     Error,
+    /// The disk is full: a write fails, perhaps half-way, and so does every later one that needs
+    /// more room, until there is some.
+    Full(Needs),
+}
+
+/// Which writes to a full disk need more room.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Needs {
+    /// Those to places that have nothing.
+    NewPlaces,
+    /// All, as on a disk that never writes over anything.
+    EveryWrite,
 }
 
 #[derive(Clone)]
@@ -67,15 +79,29 @@ impl Disk {
 }
 
 impl Inner {
-    /// Counts a call, and says whether it fails, and whether half of it is done all the same.
-    fn enter(&mut self) -> (bool, bool) {
+    /// Counts a call, and says whether it fails, and whether half of it is done all the same. A
+    /// write has its place.
+    fn enter(&mut self, write: Option<(usize, usize)>) -> (bool, bool) {
         self.calls += 1;
         let (calls, half) = (self.calls, self.rng.below(2) == 0);
         match self.fault {
             Some((at, Fault::PowerCut)) if calls >= at => (true, calls == at && half),
             Some((at, Fault::Error)) if calls == at => (true, half),
+            Some((at, Fault::Full(needs))) if calls >= at => {
+                let has_no_room = write.is_some_and(|(at, len)| match needs {
+                    Needs::NewPlaces => self.seen[at..at + len].iter().all(|byte| *byte == 0),
+                    Needs::EveryWrite => true,
+                });
+                (has_no_room, half)
+            }
             _ => (false, false),
         }
+    }
+
+    /// What a call that fails answers.
+    fn error(&self) -> Error {
+        let is_full = matches!(self.fault, Some((_, Fault::Full(_))));
+        Error::from_raw_os_error(if is_full { 28 } else { 5 })
     }
 
     fn put(&mut self, from: &[u8], at: usize) {
@@ -103,7 +129,7 @@ impl Medium for Disk {
 
     fn write(&mut self, from: &[u8], at: u64) -> Result<()> {
         let mut inner = self.0.borrow_mut();
-        let (fails, half) = inner.enter();
+        let (fails, half) = inner.enter(Some((at as usize, from.len())));
         let len = match (fails, half) {
             (false, _) => from.len(),
             (true, true) => from.len() / 2 / SECTOR * SECTOR,
@@ -111,16 +137,16 @@ impl Medium for Disk {
         };
         inner.put(&from[..len], at as usize);
         match fails {
-            true => Err(Error::from_raw_os_error(5)),
+            true => Err(inner.error()),
             false => Ok(()),
         }
     }
 
     fn sync(&mut self) -> Result<()> {
         let mut inner = self.0.borrow_mut();
-        let (fails, _) = inner.enter();
+        let (fails, _) = inner.enter(None);
         if fails {
-            return Err(Error::from_raw_os_error(5));
+            return Err(inner.error());
         }
         inner.durable = inner.seen.clone();
         inner.written.clear();
@@ -144,8 +170,56 @@ fn shape() -> Shape {
     }
 }
 
-/// What a page may have: what was flushed last, or what was put since.
-type Allowed = BTreeMap<u64, Vec<u64>>;
+/// What pages may have.
+struct Allowed {
+    /// What each had when it was flushed last, and what was put since.
+    words: BTreeMap<u64, Vec<u64>>,
+    /// Pages whose last write failed: each has what it had at some time before.
+    unsure: [bool; PAGES as usize],
+    /// The last word that was put.
+    word: u64,
+}
+
+impl Allowed {
+    fn new() -> Allowed {
+        Allowed {
+            words: (0..PAGES).map(|page| (page, vec![0])).collect(),
+            unsure: [false; PAGES as usize],
+            word: 0,
+        }
+    }
+
+    fn put(&mut self, store: &mut Store<Disk>, page: u64, word: u64) -> Result<bool> {
+        let put = store.put(page, &contents(word));
+        self.unsure[page as usize] = put.is_err();
+        self.words.get_mut(&page).expect("a page").push(word);
+        put
+    }
+
+    fn flush(&mut self, store: &mut Store<Disk>) -> Result<()> {
+        store.flush()?;
+        for (page, words) in &mut self.words {
+            if !self.unsure[*page as usize] {
+                words.drain(..words.len() - 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// One of what it may have is what each page has.
+    fn is_in(&self, store: &Store<Disk>, what: &str) -> Allowed {
+        let mut found = Allowed::new();
+        found.word = self.word;
+        for (page, words) in &self.words {
+            let mut has = [1; PAGE];
+            store.get(*page, &mut has).expect(what);
+            let one = words.iter().find(|word| contents(**word) == has);
+            let one = one.unwrap_or_else(|| panic!("{what}: page {page} has none of {words:?}"));
+            found.words.insert(*page, vec![*one]);
+        }
+        found
+    }
+}
 
 fn contents(word: u64) -> [u8; PAGE] {
     let mut page = [0; PAGE];
@@ -161,43 +235,32 @@ fn contents(word: u64) -> [u8; PAGE] {
 
 /// Puts and flushes in a random order that the seed decides. Nothing that fails ends it.
 fn work(store: &mut Store<Disk>, allowed: &mut Allowed, rng: &mut Rng) {
-    // Pages whose last write failed: each has what it had at some time before.
-    let mut unsure = [false; PAGES as usize];
-    for step in 0..40 {
+    for _ in 0..40 {
         if rng.below(5) == 0 {
-            if store.flush().is_ok() {
-                for (page, words) in allowed.iter_mut() {
-                    if !unsure[*page as usize] {
-                        words.drain(..words.len() - 1);
-                    }
-                }
-            }
+            let _ = allowed.flush(store);
         } else {
-            let (page, word) = (rng.below(PAGES), 1 + step);
+            allowed.word += 1;
+            let (page, word) = (rng.below(PAGES), allowed.word);
             let word = if rng.below(8) == 0 { 0 } else { word };
-            unsure[page as usize] = store.put(page, &contents(word)).is_err();
-            allowed.get_mut(&page).expect("a page").push(word);
+            let _ = allowed.put(store, page, word);
         }
     }
 }
 
-/// Opens what a power cut has left, and holds every page against what it may have.
-fn check_after(bytes: Vec<u8>, allowed: &Allowed, what: &str) {
+/// Opens what a power cut has left, and holds every page against what it may have. Says what each
+/// has.
+fn check_after(bytes: Vec<u8>, allowed: &Allowed, what: &str) -> Allowed {
     let disk = Disk::new(bytes, None, 0);
     let report = check(&disk).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(report.damaged, 0, "{what}: {report:?}");
     let (store, _) = Store::open(disk.clone(), PAGES, DEVICE).expect(what);
-    for (page, words) in allowed {
-        let mut found = [1; PAGE];
-        store.get(*page, &mut found).expect(what);
-        let is_one = words.iter().any(|word| contents(*word) == found);
-        assert!(is_one, "{what}: page {page} has none of {words:?}");
-    }
+    let found = allowed.is_in(&store, what);
     drop(store);
     // What was mended is whole: a second opening has nothing to do.
     let report = check(&disk).expect(what);
     assert_eq!((report.damaged, report.torn), (0, 0), "{what}");
     assert_eq!(report.flushed, report.writes.max(report.flushed), "{what}");
+    found
 }
 
 /// One run with a fault at a call. Says whether the call was reached.
@@ -205,15 +268,55 @@ fn run(at: u64, fault: Fault, seed: u64) -> bool {
     let what = format!("{fault:?} at call {at}, seed {seed}");
     let bytes = vec![0; Store::<Disk>::bytes_of(&shape()) as usize];
     let disk = Disk::new(bytes, Some((at, fault)), seed);
-    let mut allowed: Allowed = (0..PAGES).map(|page| (page, vec![0])).collect();
+    let mut allowed = Allowed::new();
     let Ok(mut store) = Store::create(disk.clone(), shape()) else {
         // A store has its name only when it is whole.
         return true;
     };
     let mut rng = Rng::stream(seed + 1, "crash");
     work(&mut store, &mut allowed, &mut rng);
-    check_after(disk.after_power_cut(), &allowed, &what);
+    let left = disk.after_power_cut();
+    let mut found = check_after(left.clone(), &allowed, &what);
+    if let Fault::Full(_) = fault {
+        with_room_again(store, &disk, allowed, &mut rng, &what);
+    } else {
+        live_on(left, &mut found, &mut rng, &what);
+    }
     disk.calls() >= at
+}
+
+/// What was full has room again: the store that was open all the time takes everything.
+fn with_room_again(
+    mut store: Store<Disk>,
+    disk: &Disk,
+    mut allowed: Allowed,
+    rng: &mut Rng,
+    what: &str,
+) {
+    allowed = allowed.is_in(&store, what);
+    disk.0.borrow_mut().fault = None;
+    for page in (0..PAGES).filter(|_| rng.below(2) == 0) {
+        allowed.word += 1;
+        let word = allowed.word;
+        allowed.put(&mut store, page, word).expect(what);
+    }
+    allowed.flush(&mut store).expect(what);
+    work(&mut store, &mut allowed, rng);
+    check_after(disk.after_power_cut(), &allowed, what);
+}
+
+/// Further lives of a store, each of which ends by a power cut at some call, of its opening even.
+fn live_on(mut left: Vec<u8>, found: &mut Allowed, rng: &mut Rng, what: &str) {
+    for life in 2..5 {
+        let what = format!("{what}, life {life}");
+        let cut = (1 + rng.below(100), Fault::PowerCut);
+        let disk = Disk::new(left, Some(cut), rng.below(1 << 40));
+        if let Ok((mut store, _)) = Store::open(disk.clone(), PAGES, DEVICE) {
+            work(&mut store, found, rng);
+        }
+        left = disk.after_power_cut();
+        *found = check_after(left.clone(), found, &what);
+    }
 }
 
 #[test]
@@ -234,6 +337,18 @@ fn what_was_flushed_is_there_after_every_call_that_fails() {
     }
 }
 
+/// What a full disk does not take is missing; nothing else is, and nothing once there is room.
+#[test]
+fn a_full_disk_loses_nothing_and_goes_on_with_room() {
+    for seed in 0..20 {
+        for needs in [Needs::NewPlaces, Needs::EveryWrite] {
+            let full = Fault::Full(needs);
+            let reached = (1..).take_while(|at| run(*at, full, seed)).count();
+            assert!(reached > 60, "{reached} calls");
+        }
+    }
+}
+
 /// The opening mends what was cut off; a power cut during that loses nothing either.
 #[test]
 fn an_opening_that_is_cut_off_loses_nothing() {
@@ -242,7 +357,7 @@ fn an_opening_that_is_cut_off_loses_nothing() {
         let bytes = vec![0; Store::<Disk>::bytes_of(&shape()) as usize];
         let at = 20 + seed % 60;
         let disk = Disk::new(bytes, Some((at, Fault::PowerCut)), seed);
-        let mut allowed: Allowed = (0..PAGES).map(|page| (page, vec![0])).collect();
+        let mut allowed = Allowed::new();
         let mut store = Store::create(disk.clone(), shape()).expect("a store");
         work(
             &mut store,
