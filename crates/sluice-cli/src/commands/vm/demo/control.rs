@@ -85,16 +85,27 @@ impl Control {
     ) -> Told {
         let mut told = Told::default();
         let mut lines = BufReader::new(&self.stream);
-        let mut line = Vec::new();
+        let (mut line, mut is_empty_before) = (Vec::new(), false);
+        let print = |told: &mut Told, text: String| {
+            if !quiet && told.unprinted.is_none() {
+                told.unprinted = progress.print(&text).err();
+            }
+            told.output.push(text);
+        };
         // A line that breaks off ends the talk, as QEMU's end does.
         while matches!(lines.read_until(b'\n', &mut line), Ok(n) if n > 0) {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             line.clear();
-            let Some(message) = text.strip_prefix("@sluice ") else {
-                if !quiet && told.unprinted.is_none() {
-                    told.unprinted = progress.print(&text).err();
+            // The empty line before a message is the message's. The command's come with the next.
+            let message = text.strip_prefix("@sluice ");
+            if std::mem::take(&mut is_empty_before) && message.is_none() {
+                print(&mut told, String::new());
+            }
+            let Some(message) = message else {
+                is_empty_before = text.is_empty();
+                if !is_empty_before {
+                    print(&mut told, text);
                 }
-                told.output.push(text);
                 continue;
             };
             match message.split_once(' ').unwrap_or((message, "")) {
@@ -120,6 +131,9 @@ impl Control {
                 _ => told.output.push(text),
             }
         }
+        if is_empty_before {
+            print(&mut told, String::new());
+        }
         told
     }
 
@@ -129,5 +143,50 @@ impl Control {
             return;
         }
         let _ = (&self.stream).write_all(b"go\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// What is told when the guest's init says its messages, as it does, around a command's output.
+    fn told_of(command: &str) -> Told {
+        let init = include_str!("guest-init.sh");
+        let begin = init.find("say() {").expect("it speaks");
+        let say = &init[begin..begin + init[begin..].find("\n}").expect("an end") + 2];
+        let script = format!("exec 3>&1\n{say}\nsay ready 6.1\n{command}\nsay end 7");
+        let (control, far) = Control::pair(false).expect("sockets");
+        let mut guest = Command::new("sh");
+        guest.args(["-c", &script]).stdout(Stdio::from(far));
+        let mut running = guest.spawn().expect("a shell");
+        // The end of the line is the guest's.
+        drop(guest);
+        let told = control.converse(|| Some(Vec::new()), true, &Progress::new());
+        assert!(running.wait().expect("ours").success());
+        told
+    }
+
+    /// The end of a command whose last line has no end was taken for a part of that line, and the
+    /// guest waited for ever.
+    #[test]
+    fn a_command_may_print_anything_before_the_guests_message() {
+        for (command, expected) in [
+            ("printf hello", &["hello"][..]),
+            ("printf 'hello\\n'", &["hello"]),
+            ("printf 'hello\\n\\n'", &["hello", ""]),
+            (
+                "printf '\\n\\nhello\\n\\nyou'",
+                &["", "", "hello", "", "you"],
+            ),
+            ("true", &[]),
+            ("printf '\\n'", &[""]),
+        ] {
+            let told = told_of(command);
+            assert_eq!(told.output, expected, "{command}");
+            assert_eq!(told.status, Some(7), "{command}");
+            assert_eq!(told.kernel.as_deref(), Some("6.1"), "{command}");
+        }
     }
 }
