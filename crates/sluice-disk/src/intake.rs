@@ -55,6 +55,8 @@ pub struct Intake {
     work: Condvar,
     /// That thread has nothing left to do.
     rest: Condvar,
+    /// That thread waits for a flush, or QEMU is gone.
+    away: Condvar,
     figures: Mutex<Figures>,
 }
 
@@ -68,6 +70,8 @@ struct State {
     waiting: VecDeque<Task>,
     /// Whether one is being carried out. It was taken before all that wait, and after all others.
     is_serving: bool,
+    /// Whether what is being carried out is a flush, which may take any time.
+    is_away: bool,
     /// Those that wait for their time, by that and then in order.
     due: BTreeMap<(u64, u64), Due>,
     number: u64,
@@ -132,6 +136,41 @@ impl Intake {
         }
     }
 
+    /// Does a flush. Meanwhile another thread answers those whose time comes.
+    pub fn while_away<T>(&self, flush: impl FnOnce() -> T) -> T {
+        let mut state = self.state();
+        state.is_away = !state.due.is_empty();
+        if state.is_away {
+            self.away.notify_one();
+        }
+        drop(state);
+        let flushed = flush();
+        self.state().is_away = false;
+        flushed
+    }
+
+    /// Answers those whose time comes while the thread that serves waits for a flush, until QEMU is
+    /// gone.
+    pub fn answer_while_away(&self) {
+        let mut state = self.state();
+        while !state.is_closed {
+            if state.is_away {
+                state.answer_until(now_ns(), &self.figures);
+            }
+            state = match state.due.first_key_value() {
+                Some(((at_ns, _), _)) if state.is_away => {
+                    let wait = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
+                    let woken = self.away.wait_timeout(state, wait);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                _ => {
+                    let woken = self.away.wait(state);
+                    woken.unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+        }
+    }
+
     /// A request was served: its guest hears of it in time. False if the guest has it back, so that
     /// it counts as one that was never taken.
     pub fn done(&self, task: &Task, done: Done) -> bool {
@@ -187,6 +226,7 @@ impl Intake {
         state.waiting.clear();
         state.due.clear();
         self.work.notify_all();
+        self.away.notify_all();
     }
 }
 

@@ -80,14 +80,30 @@ impl Serving {
 fn serve(listener: &mut Listener, disk: Disk, intake: &Arc<Intake>) -> Result<(), Error> {
     let backend = Arc::new(Backend::new(disk.bytes, intake.clone()));
     let worker = Worker::new(disk, intake.clone());
-    let worker = Builder::new()
-        .name("sluice-disk-io".to_owned())
-        .spawn(move || worker.run())?;
-    let served = talk(listener, backend, intake);
+    let ours = intake.clone();
+    let threads = [
+        thread("sluice-disk-io", move || worker.run()),
+        thread("sluice-disk-due", move || ours.answer_while_away()),
+    ];
+    let served = match threads.iter().all(Result::is_ok) {
+        true => talk(listener, backend, intake),
+        false => Ok(()),
+    };
     intake.close();
-    let joined = worker.join();
+    let joined = threads.map(|thread| thread.map(JoinHandle::join));
     served.map_err(|why| Error::Protocol(why.to_string()))?;
-    joined.map_err(|_| Error::Panicked)
+    joined
+        .into_iter()
+        .try_for_each(|joined| joined?.map_err(|_| Error::Panicked))
+}
+
+/// Starts a thread that sleeps as long as it says.
+fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    let builder = Builder::new().name(name.to_owned());
+    builder.spawn(move || {
+        sluice_region::sleep_exactly();
+        run();
+    })
 }
 
 /// Does what QEMU says until it is gone.

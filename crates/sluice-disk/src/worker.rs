@@ -49,7 +49,6 @@ impl Worker {
 
     /// Serves what comes until QEMU is gone.
     pub fn run(mut self) {
-        sluice_region::sleep_exactly();
         while let Some(task) = self.intake.next() {
             let (done, end) = self.serve(&task);
             if self.intake.done(&task, done) {
@@ -118,7 +117,7 @@ impl Worker {
                 }
                 Ok(at_ns)
             }
-            Asked::Flush => self.door.flush(),
+            Asked::Flush => self.intake.while_away(|| self.door.flush()),
             Asked::Name => {
                 served.name()?;
                 Ok(now_ns())

@@ -34,6 +34,8 @@ struct Asked {
     takes_ms: Vec<u64>,
     /// How long the device can not be reached.
     holds: Duration,
+    /// How long it takes to answer a flush.
+    flushes: Duration,
     refuses: bool,
     /// A page that it does not take.
     bad: Option<u64>,
@@ -44,7 +46,10 @@ impl Model {
         let mut asked = self.0.lock().unwrap();
         let refuses = asked.refuses || asked.bad.is_some_and(|bad| pages.contains(&bad));
         asked.calls.push((what, pages));
-        let holds = asked.holds;
+        let holds = match what {
+            "flush" => asked.holds + asked.flushes,
+            _ => asked.holds,
+        };
         drop(asked);
         std::thread::sleep(holds);
         let mut asked = self.0.lock().unwrap();
@@ -242,6 +247,34 @@ fn an_answer_comes_when_the_device_is_done() {
     assert!(figures.device().p50_ns >= 100_000_000);
     // With one after the other it would be 400 ms or more as well.
     assert!(figures.device().p50_ns < 400_000_000);
+}
+
+/// A flush of a store may take a second. What the device has done meanwhile is answered meanwhile.
+/// It was answered after the flush.
+#[test]
+fn an_answer_does_not_wait_for_a_flush() {
+    let mut bench = Bench::new();
+    {
+        let mut asked = bench.model.0.lock().unwrap();
+        asked.takes_ms = vec![400, 100];
+        asked.flushes = Duration::from_millis(2000);
+    }
+    let began = Instant::now();
+    let reads = [0, 1].map(|page| {
+        let sector = page * BLOCK / 512;
+        bench.driver.send(READ, sector, &[], BLOCK as usize)
+    });
+    let flush = bench.driver.send(FLUSH, 0, &[], 0);
+    for (head, after_ms) in [(reads[1], 100), (reads[0], 400), (flush, 2000)] {
+        let (answered, at) = bench.driver.answer();
+        assert_eq!(answered, head);
+        assert!(at.duration_since(began) >= Duration::from_millis(after_ms));
+        let is_flush = head == flush;
+        assert!(is_flush || at.duration_since(began) < Duration::from_millis(1500));
+    }
+    assert_eq!(bench.model.calls().len(), 3);
+    let figures = bench.finish();
+    assert_eq!((figures.reads, figures.flushes, figures.failed), (2, 1, 0));
 }
 
 #[test]
