@@ -117,18 +117,30 @@ impl RingDoor {
     }
 }
 
-/// A channel of the device's ring. Others may have all of them for a moment.
+/// A channel of the device's ring.
 fn connect(pid: u32) -> Result<Connection, DoorError> {
-    let limit = Instant::now() + CONNECT_LIMIT;
+    let open = || DeviceFiles::of_process(pid).and_then(Connection::open);
+    insist(CONNECT_LIMIT, || is_running(pid), open)
+}
+
+/// Tries to open something of a process while that runs. Others may have all channels of its ring,
+/// or it is stopped: that ends. What else is in the way has so long to end.
+fn insist<T>(
+    limit: Duration,
+    is_running: impl Fn() -> bool,
+    open: impl Fn() -> Result<T, Error>,
+) -> Result<T, DoorError> {
+    let limit = Instant::now() + limit;
     loop {
-        let opened = DeviceFiles::of_process(pid).and_then(Connection::open);
-        match opened {
-            Ok(connection) => return Ok(connection),
-            Err(why) if Instant::now() > limit || !is_running(pid) => {
-                return Err(why.into());
-            }
-            Err(_) => std::thread::sleep(CONNECT_LOOK),
+        let why = match open() {
+            Ok(opened) => return Ok(opened),
+            Err(why) => why,
+        };
+        let ends = matches!(why, Error::Busy(_) | Error::Stopped(_) | Error::Silent(_));
+        if !is_running() || !ends && Instant::now() > limit {
+            return Err(why.into());
         }
+        std::thread::sleep(CONNECT_LOOK);
     }
 }
 
@@ -189,6 +201,35 @@ fn runs(set: &Bits, pages: usize, most: usize) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    /// A disk whose device is stopped or has other clients waits for as long as that is so. It had
+    /// answered with an error after 30 s.
+    #[test]
+    fn a_device_that_cannot_be_reached_for_long_is_waited_for_while_it_runs() {
+        let tries = Cell::new(0);
+        let open = |why: fn() -> Error| {
+            tries.set(0);
+            move |tries: &Cell<u32>| {
+                tries.set(tries.get() + 1);
+                match tries.get() {
+                    1..4 => Err(why()),
+                    tries => Ok(tries),
+                }
+            }
+        };
+        for why in [|| Error::Busy(8), || Error::Stopped(1), || Error::Silent(1)] {
+            let open = open(why);
+            let opened = insist(Duration::ZERO, || true, || open(&tries));
+            assert_eq!(opened.expect("in the end"), 4, "{}", why());
+            tries.set(0);
+            let opened = insist(CONNECT_LIMIT, || tries.get() < 2, || open(&tries));
+            assert!(opened.is_err() && tries.get() == 2, "it has ended");
+        }
+        // What does not end by itself does not keep a guest waiting for ever.
+        let open = open(|| Error::NoRing(1));
+        assert!(insist(Duration::ZERO, || true, || open(&tries)).is_err());
+    }
 
     #[test]
     fn pages_are_given_out_as_runs_of_which_the_last_has_the_rest() {
