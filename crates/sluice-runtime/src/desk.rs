@@ -104,7 +104,9 @@ impl StoreDesk {
         match asked.ticket.map(|ticket| self.desk().look(ticket)) {
             Some(Progress::Done(answer)) if answer.errno == 0 => return Some(Ok(())),
             Some(Progress::Done(answer)) => return Some(Err(answer.errno as i32)),
-            Some(Progress::GivenUp) => return Some(Err(libc::EIO)),
+            // This program was stopped for so long that nobody waited with the answer. Pages may be
+            // flushed twice.
+            Some(Progress::GivenUp) => asked.ticket = self.post(&asked.pages),
             Some(Progress::Waits) | None => {}
         }
         let beats = self.desk().beats.load(Acquire);
@@ -135,14 +137,42 @@ mod tests {
     use sluice_abi::{ASKS, Answer};
     use sluice_region::create_private;
 
-    /// Who finds no place at the desk gets the next one that is free.
-    #[test]
-    fn a_request_that_found_no_place_is_made_later() {
+    fn desk() -> StoreDesk {
         let dir = tempfile::tempdir().expect("room");
         let file = create_private(&dir.path().join(DESK_FILE)).expect("room");
         file.set_len(desk_bytes(64) as u64).expect("room");
         let map = Mapping::shared(file.as_raw_fd(), desk_bytes(64)).expect("room");
-        let desk = StoreDesk { map, pages: 64 };
+        StoreDesk { map, pages: 64 }
+    }
+
+    /// A program that was stopped, so that its answer was given up, asks again. It was told that its
+    /// flush had failed.
+    #[test]
+    fn a_request_whose_answer_was_given_up_is_made_again() {
+        let desk = desk();
+        let mut asked = desk.ask(&(3..5));
+        let serve = || {
+            let (served, wanted) = desk.desk().next(None).expect("one waits");
+            assert_eq!(wanted, Wanted::Flush { first: 3, count: 2 });
+            desk.desk().answer(served, Answer::default());
+        };
+        serve();
+        desk.desk().give_up(&desk.desk().held());
+        assert_eq!(desk.look(&mut asked), None, "it waits again");
+        serve();
+        assert_eq!(desk.look(&mut asked), Some(Ok(())));
+        // It does not ask one that has ended.
+        let mut asked = desk.ask(&(3..5));
+        serve();
+        desk.desk().give_up(&desk.desk().held());
+        desk.desk().set_state(DeskState::Closed);
+        assert_eq!(desk.look(&mut asked), Some(Err(libc::EIO)));
+    }
+
+    /// Who finds no place at the desk gets the next one that is free.
+    #[test]
+    fn a_request_that_found_no_place_is_made_later() {
+        let desk = desk();
         let mut asked: Vec<Asked> = (0..=ASKS as u64)
             .map(|at| desk.ask(&(at..at + 1)))
             .collect();
