@@ -132,19 +132,24 @@ fn memory(given: Option<&String>) -> Result<Bytes, Error> {
     bytes.map(Bytes).ok_or_else(|| bad("expected 64M or more"))
 }
 
+/// More CPUs than any machine of QEMU's has.
+const CPUS_MAX: u64 = 1 << 16;
+
 /// The most CPUs of `4`, `cpus=2,maxcpus=8` or `sockets=2,cores=2`.
 fn cpus(given: &str) -> Result<u64, Error> {
     let (mut all, mut most, mut product) = (0, 0, 1);
+    let bad = || {
+        let why = "expected numbers such as 4 or cpus=4,maxcpus=8";
+        Error::value("-smp", given, why)
+    };
+    let fits = |number: &u64| (1..=CPUS_MAX).contains(number);
     for part in given.split(',') {
         let (key, value) = part.split_once('=').unwrap_or(("cpus", part));
-        let number: u64 = value.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            let why = "expected numbers such as 4 or cpus=4,maxcpus=8";
-            Error::value("-smp", given, why)
-        })?;
+        let number: u64 = value.parse().ok().filter(fits).ok_or_else(bad)?;
         match key {
             "cpus" => all = number,
             "maxcpus" => most = number,
-            _ => product *= number,
+            _ => product = Some(product * number).filter(fits).ok_or_else(bad)?,
         }
     }
     Ok(all.max(most).max(product))
@@ -170,6 +175,7 @@ mod tests {
         );
         assert_eq!(parse("-m size=512").unwrap().memory, Some(Bytes(512 << 20)));
         assert_eq!(parse("-smp sockets=2,cores=3").unwrap().cpus, 6);
+        assert_eq!(parse("-smp 65536").unwrap().cpus, 65_536);
         let none = parse("").unwrap();
         assert_eq!((none.memory, none.cpus), (None, 1));
     }
@@ -186,6 +192,13 @@ mod tests {
             ("-m 2G,slots=4", "slots"),
             ("-m 1M", "64M"),
             ("-smp many", "many"),
+            ("-smp 0", "cpus=4,maxcpus=8"),
+            ("-smp 18446744073709551615", "cpus=4,maxcpus=8"),
+            (
+                "-smp sockets=4294967296,cores=4294967296",
+                "cpus=4,maxcpus=8",
+            ),
+            ("-smp sockets=65536,cores=2", "sockets=65536,cores=2"),
             ("-daemonize", "-daemonize"),
         ] {
             let error = parse(text).unwrap_err().to_string();

@@ -45,10 +45,16 @@ pub fn values(devices: impl IntoIterator<Item = Speed>) -> Vec<String> {
     let mebibytes = mebibytes.map(|of| (of.bandwidth * 1_000_000).div_ceil(1 << 20));
     let most = mebibytes.clone().max().unwrap_or(1);
     let unit = most.div_ceil(ENTRY_MAX).next_power_of_two();
+    // QEMU takes whole nanoseconds, and finds the greatest power of ten that all are multiples of.
+    let ns = |time: Ps| time.as_ns().max(1);
+    let times = memories.iter().flat_map(|of| [of.read, of.write]);
+    let (slowest, mut step) = (times.map(ns).max().unwrap_or(1), 1);
+    while slowest.div_ceil(step) > ENTRY_MAX {
+        step *= 10;
+    }
+    let ns = |time: Ps| ns(time).div_ceil(step) * step;
     let of = |(node, (speed, bandwidth)): (usize, (&Speed, u64))| {
         let about = format!("hmat-lb,initiator=0,target={node},hierarchy=memory,data-type");
-        // QEMU takes whole nanoseconds.
-        let ns = |time: Ps| time.as_ns().max(1);
         let bandwidth = bandwidth.next_multiple_of(unit);
         [
             format!("{about}=read-latency,latency={}", ns(speed.read)),
@@ -94,6 +100,42 @@ mod tests {
             ["read-latency,latency=95", "write-latency,latency=95"]
         );
         assert_eq!(values.len(), 8);
+    }
+
+    /// QEMU divides all latencies of a table by the greatest power of ten that they are multiples
+    /// of, and takes no entry above 65,534. One of 65,535 ns and more ended in its own error.
+    #[test]
+    fn all_latencies_fit_the_table() {
+        for device_ns in [1, 150, 65_534, 65_535, 70_001, 655_341, 1_000_000_000] {
+            let values = values([Speed {
+                read: Ps::from_ns(device_ns),
+                write: Ps::from_ns(device_ns / 2 + 1),
+                bandwidth: 16_000,
+            }]);
+            let numbers: Vec<u64> = values
+                .iter()
+                .filter_map(|value| value.rsplit_once("latency,latency="))
+                .map(|(_, number)| number.parse().expect("a number"))
+                .collect();
+            assert_eq!(numbers.len(), 4);
+            let is_fit = |step: u64| {
+                let entries = |n: &u64| n.is_multiple_of(step) && n / step <= ENTRY_MAX;
+                numbers.iter().all(entries)
+            };
+            let step = (0..12)
+                .map(|power| 10u64.pow(power))
+                .find(|step| is_fit(*step));
+            let step = step.unwrap_or_else(|| panic!("{numbers:?}"));
+            assert!(
+                step == 1 || device_ns > ENTRY_MAX * (step / 10),
+                "{numbers:?}"
+            );
+            assert!(
+                (device_ns..device_ns + step).contains(&numbers[2]),
+                "{numbers:?}"
+            );
+            assert!((95..95 + step).contains(&numbers[0]), "{numbers:?}");
+        }
     }
 
     #[test]
