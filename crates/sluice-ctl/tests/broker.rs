@@ -139,9 +139,15 @@ fn what_is_allowed_is_carried_out_and_nothing_else() {
         (&["flush"], "does not allow flush"),
         (&["policy", "lru"], "does not allow set"),
         (&["set", "nand.read=1us"], "does not allow set"),
-        (&["powercut"], "does not allow powercut"),
-        (&["mark", "a"], "does not allow mark"),
-        (&["reset"], "does not allow mark"),
+        (&["stats", "--as"], "unexpected argument"),
+        // Root can allow the others, and not these.
+        (
+            &["evict", "all"],
+            "root chooses by `sluice-guest serve --allow`",
+        ),
+        (&["powercut"], "on the host, by `sluice ctl PID powercut`"),
+        (&["mark", "a"], "on the host, by `sluice ctl PID mark`"),
+        (&["reset"], "on the host, by `sluice ctl PID reset`"),
         (&["prefetch", "all"], "at most 16 ranges of 64MiB together"),
         (&["prefetch", "0..40MiB", "0..40MiB"], "at most 16 ranges"),
         (
@@ -153,7 +159,6 @@ fn what_is_allowed_is_carried_out_and_nothing_else() {
         (&["--help"], ""),
         (&["help"], "unrecognized subcommand"),
         (&[""], "unrecognized subcommand"),
-        (&["stats", "--as"], "unexpected argument"),
     ] {
         let said = broker.refused(words);
         assert!(

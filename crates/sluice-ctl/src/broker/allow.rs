@@ -1,6 +1,6 @@
 //! Which commands a client may give.
 
-use super::error::BrokerError;
+use super::error::{BrokerError, Refusal};
 use crate::command::CtlCommand;
 use std::str::FromStr;
 
@@ -56,9 +56,9 @@ impl FromStr for Allow {
 }
 
 impl Allow {
-    /// The kind that a command needs and does not have, by name. Marks and power cuts are of no
-    /// kind: in a guest nobody has them by the ring.
-    pub fn lacks(&self, command: &CtlCommand) -> Option<&'static str> {
+    /// That clients may give a command. Marks and power cuts are of no kind: in a guest nobody has
+    /// them by the ring.
+    pub(super) fn check(&self, command: &CtlCommand) -> Result<(), Refusal> {
         let wanted = match command {
             CtlCommand::Stats { .. } => Kind::Stats,
             CtlCommand::Map(_) => Kind::Map,
@@ -71,11 +71,14 @@ impl Allow {
             CtlCommand::Evict(_) => Kind::Evict,
             CtlCommand::Flush(_) => Kind::Flush,
             CtlCommand::Policy { .. } | CtlCommand::Set { .. } => Kind::Set,
-            CtlCommand::PowerCut(_) => return Some("powercut"),
-            CtlCommand::Mark { .. } | CtlCommand::Reset => return Some("mark"),
+            CtlCommand::PowerCut(_) => return Err(Refusal::OnTheHost("powercut")),
+            CtlCommand::Mark { .. } => return Err(Refusal::OnTheHost("mark")),
+            CtlCommand::Reset => return Err(Refusal::OnTheHost("reset")),
         };
         let name = KINDS.iter().find(|(_, kind, _)| *kind == wanted);
-        name.map(|(name, _, _)| *name)
-            .filter(|_| !self.0.contains(&wanted))
+        match name.filter(|_| !self.0.contains(&wanted)) {
+            Some((name, _, _)) => Err(Refusal::Kind(name)),
+            None => Ok(()),
+        }
     }
 }

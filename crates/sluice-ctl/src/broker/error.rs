@@ -68,6 +68,9 @@ pub(super) enum Refusal {
     /// Root has not allowed this kind of command.
     #[error("the broker does not allow {0}: root chooses by `sluice-guest serve --allow`")]
     Kind(&'static str),
+    /// Nobody in a guest can give this command.
+    #[error("the broker does not allow {0}: it is given on the host, by `sluice ctl PID {0}`")]
+    OnTheHost(&'static str),
     /// More pages than a client may have brought in at once.
     #[error("expected at most {ranges} ranges of {bytes} together by way of the broker")]
     Size {

@@ -188,9 +188,7 @@ impl Serving {
             Refusal::Words(first.trim_start_matches("error: ").to_owned())
         })?;
         let command = words.command;
-        if let Some(kind) = self.allow.lacks(&command) {
-            return Err(Refusal::Kind(kind));
-        }
+        self.allow.check(&command)?;
         self.check_size(&command)?;
         let _turn = self.turn()?;
         Ok((self.door)(&command)?)
