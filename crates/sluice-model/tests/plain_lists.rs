@@ -7,6 +7,18 @@ use sluice_testkit::{naive, traces};
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
 
 fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
+    // Pages that are cached and pages that are not are discarded, those just used among them.
+    for discards in [None, Some(5)] {
+        follows_with(discards, plain_name, settings, cache_pages);
+    }
+}
+
+fn follows_with(
+    discards: Option<usize>,
+    plain_name: &str,
+    settings: &[(&str, &str)],
+    cache_pages: u64,
+) {
     for trace in traces::all() {
         let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
         let (device_size, cache_size) = (size(traces::PAGES), size(cache_pages));
@@ -29,13 +41,20 @@ fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
             assert_eq!(completion.served_by == ServedBy::CacheHit, hit, "{place}");
             assert_eq!(host.unmapped, Vec::from_iter(evicted), "{place}");
             now = completion.done_at;
+            if discards.is_some_and(|each| index % each == 0) {
+                let gone = trace.pages[index * 7 % (index + 1)];
+                device.discard(now, Lpn::of(gone));
+                plain.discard(gone);
+            }
         }
     }
 }
 
 #[test]
 fn policies_without_variants() {
-    for name in ["fifo", "clock", "sieve", "mru", "lfu", "lfru"] {
+    for name in [
+        "fifo", "lifo", "lru", "clock", "sieve", "mru", "lfu", "lfru",
+    ] {
         for pages in [1, 2, 99, 400] {
             follows(name, &[("cache.policy", name)], pages);
         }
