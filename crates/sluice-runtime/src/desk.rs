@@ -145,8 +145,8 @@ mod tests {
         StoreDesk { map, pages: 64 }
     }
 
-    /// A program that was stopped, so that its answer was given up, asks again. It was told that its
-    /// flush had failed.
+    /// A program that was stopped, so that its answer was given up, asks again. It had taken that
+    /// for a flush that failed.
     #[test]
     fn a_request_whose_answer_was_given_up_is_made_again() {
         let desk = desk();

@@ -240,9 +240,9 @@ impl<M: Medium> Store<M> {
         written
     }
 
-    /// A write that failed half-way must not look like one that was flushed. Until it is cleared, the
-    /// mark stands before it. One that has no entry needs none cleared, for which a full disk might
-    /// have no room.
+    /// A write that failed half-way must not look like one that was flushed. Until it is cleared,
+    /// the mark stands before it. One that has no entry needs none cleared, for which a full disk
+    /// might have no room.
     fn clear_failed(&mut self) -> IoResult<()> {
         for page in &self.pending {
             let state = self.state[*page as usize];

@@ -1,7 +1,8 @@
 #!/bin/busybox sh
 # First and only process of the demo's guest. It speaks to `sluice vm` by the second serial port:
-# lines that begin with @sluice are its own, all others are what the command printed. Each of its own
-# has a line end before it, as the command's last line may have none; `sluice vm` takes that away.
+# lines that begin with @sluice are its own, all others are what the command printed. Each of its
+# own has a line end before it, as the command's last line may have none; `sluice vm` takes that
+# away.
 /bin/busybox --install -s /bin
 mount -t devtmpfs none /dev
 mount -t proc none /proc
