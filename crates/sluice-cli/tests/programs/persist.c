@@ -9,6 +9,7 @@
 //   persist PATH since PAGES GENERATION       each page is of this generation or of a later one
 //   persist PATH hold PAGES GENERATION FILE   writes, makes FILE and waits for a signal
 //   persist PATH keep PAGES GENERATION FILE HOW   the same, and flushes before
+//   persist PATH again PAGES GENERATION FILE  flushes until that is done; FILE is made if one fails
 //   persist PATH leave PAGES GENERATION FILE  the same in a child of its own session, and ends
 //   persist PATH busy PAGES GENERATION FILE   writes while three threads flush a page for ever
 #define _GNU_SOURCE
@@ -157,6 +158,11 @@ int main(int count, char **args)
     if (strcmp(args[2], "check") && strcmp(args[2], "rounds") && strcmp(args[2], "since")) {
         for (uint64_t page = 0; page < pages; page++)
             fill(memory, page, generation);
+        if (!strcmp(args[2], "again")) {
+            while (msync(memory, bytes, MS_SYNC) != 0)
+                tell(args[5]);
+            _exit(0);
+        }
         if (strcmp(args[2], "write")) {
             // "ctl" is asked from outside, once the file is there.
             if (!strcmp(args[2], "keep") && kept(fd, memory, bytes, args[6]) != 0) {

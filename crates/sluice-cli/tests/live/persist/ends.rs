@@ -53,6 +53,39 @@ fn a_first_start_that_fails_leaves_no_store() {
     );
 }
 
+/// A flush has failed because the store's disk was full. Once there is room, the next one is done in
+/// the same run. It had been refused for the rest of the run.
+#[test]
+fn a_store_whose_disk_was_full_goes_on_with_room() {
+    let rig = Rig::new();
+    let folder = rig.path("small");
+    fs::create_dir(&folder).expect("room");
+    if !mount(&folder, "size=3M") {
+        println!("unchecked: this user may not mount a file system of 3 MiB");
+        return;
+    }
+    let store = folder.join("store");
+    let run = |words: &str| rig.run_with("event", &store).program(rig.program(words));
+    let first = run("write 512 1 msync");
+    let words = format!("again 512 2 {}", rig.path("ready").display());
+    let mut again = rig.run_with("event", &store).prepare(rig.program(&words));
+    let running = Running::start(&mut again);
+    await_it("no flush fails", || rig.path("ready").exists());
+    let has_room = mount(&folder, "remount,size=100M");
+    let second = running.finish();
+    rig.forget();
+    let third = run("check 512 2");
+    let whole = check(&store);
+    let unmounted = Command::new("umount").arg(&folder).status();
+    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    first.well();
+    assert!(has_room, "the file system does not grow");
+    assert!(second.stderr.contains("No space left"), "{second:#?}");
+    second.well();
+    third.well();
+    is_whole(&whole);
+}
+
 /// A start that was killed may leave a file that is no store. Another's file of that name stays.
 #[test]
 fn only_what_a_start_has_left_is_replaced() {
