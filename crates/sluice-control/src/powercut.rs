@@ -111,6 +111,8 @@ pub fn power_cut(place: &DeviceFiles, budget: Budget) -> Result<PowerCut, Error>
     let (mut beats, mut since) = (desk.beats.load(Acquire), Instant::now());
     loop {
         let answered = desk.answered.load(Acquire);
+        // What is answered is answered before.
+        let is_closed = desk.state() == DeskState::Closed;
         match desk.look(ticket) {
             Progress::Done(answer) if answer.errno == 0 => {
                 let (written, lost) = (answer.written, view.lost(pages));
@@ -132,7 +134,7 @@ pub fn power_cut(place: &DeviceFiles, budget: Budget) -> Result<PowerCut, Error>
         if now != beats {
             (beats, since) = (now, Instant::now());
         }
-        if desk.state() == DeskState::Closed || since.elapsed() > LIMIT {
+        if is_closed || since.elapsed() > LIMIT {
             return Err(Error::Gone);
         }
         futex_wait(&desk.answered, answered, Some(LOOK_NS));

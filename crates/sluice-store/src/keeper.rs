@@ -9,7 +9,7 @@ use crate::format::Shape;
 use crate::medium::Medium;
 use crate::store::Store;
 use core::ops::Range;
-use std::io::Result as IoResult;
+use std::io::{Error as IoError, Result as IoResult};
 
 /// Pages that are read together.
 const TOGETHER: usize = 64;
@@ -24,6 +24,15 @@ pub struct Keeper<M, S> {
 /// Which pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages(pub Range<u64>);
+
+/// Why a memory could not be made what its store has.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The store cannot be read.
+    Store(IoError),
+    /// The memory cannot be written.
+    Memory(IoError),
+}
 
 /// What became of pages that were to be kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,13 +76,16 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     ///
     /// # Errors
     /// What the system says, or that the store is damaged; the memory may be half done.
-    pub fn load(&mut self) -> IoResult<u64> {
+    pub fn load(&mut self) -> Result<u64, LoadError> {
         let bytes = self.store.shape().pages * PAGE as u64;
-        self.memory.punch(0, bytes)?;
+        self.memory.punch(0, bytes).map_err(LoadError::Memory)?;
         let (mut contents, mut next, mut loaded) = ([0; PAGE], 0, 0);
         while let Some(page) = self.store.next_page(next) {
-            self.store.get(page, &mut contents)?;
-            self.memory.write(&contents, page * PAGE as u64)?;
+            self.store
+                .get(page, &mut contents)
+                .map_err(LoadError::Store)?;
+            let written = self.memory.write(&contents, page * PAGE as u64);
+            written.map_err(LoadError::Memory)?;
             loaded += 1;
             next = page + 1;
         }

@@ -19,7 +19,7 @@ pub use check::{Report, check, shape_of};
 pub use error::Error;
 pub use file::{create, is_to_be_made, open, open_to_look, set_aside};
 pub use format::{NAME_BYTES, Shape, VERSION};
-pub use keeper::{Keeper, Kept, Pages};
+pub use keeper::{Keeper, Kept, LoadError, Pages};
 pub use lock::lock;
 pub use medium::Medium;
 pub use store::Store;

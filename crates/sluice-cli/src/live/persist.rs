@@ -14,7 +14,7 @@ use sluice_abi::{
 use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{Mapping, create_private, futex_wait, futex_wake};
-use sluice_store::{Error as StoreError, Keeper, Kept, PAGE, Pages, Shape, Store};
+use sluice_store::{Error as StoreError, Keeper, Kept, LoadError, PAGE, Pages, Shape, Store};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 const LOOK_NS: u64 = 20_000_000;
 /// Those who wait see this often that this command lives.
 const BEAT: Duration = Duration::from_millis(100);
-/// An answer that nobody has fetched for so long is that of somebody who has ended.
+/// An answer that nobody has fetched for so long is that of somebody who has ended, or who was
+/// stopped and asks again.
 const FETCHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a persistent device is to be kept in.
@@ -120,8 +121,10 @@ impl Persistence {
             Ok(false) | Err(_) => {
                 let opened = sluice_store::open(&self.store, self.pages, &self.device);
                 let mut keeper = Keeper::new(memory, opened.map_err(&failed)?.0);
-                let loaded = keeper.load();
-                loaded.map_err(Error::system(self.store.display()))?;
+                keeper.load().map_err(|why| match why {
+                    LoadError::Store(why) => Error::system(self.store.display())(why),
+                    LoadError::Memory(why) => Error::system(self.memory.display())(why),
+                })?;
                 keeper
             }
         };
@@ -221,7 +224,11 @@ impl Shared {
                 served = Some(ticket);
                 match wanted {
                     Wanted::Flush { first, count } => self.flush(ticket, first, count),
-                    Wanted::PowerCut { most } => return self.cut_power(ticket, most),
+                    Wanted::PowerCut { most } => {
+                        let answer = self.cut_power(most);
+                        self.answer(ticket, answer);
+                        return self.after_cut(answer);
+                    }
                 }
             }
             let programmed = desk.programmed.load(Acquire);
@@ -319,12 +326,12 @@ impl Shared {
     /// The power is gone. No thread of the program stores anything more. What the device has
     /// programmed is there; of what only its cache has it programs as many pages as it can, in
     /// rising order, and the others are lost.
-    fn cut_power(&self, ticket: Ticket, most: u64) {
+    fn cut_power(&self, most: u64) -> Answer {
         self.desk().set_state(DeskState::PowerOff);
         if !kin::end_all(self.spared) {
             // What one still stores would be taken for stored before the cut.
             let why = std::io::Error::other("a process of the program could not be killed");
-            return self.answer(ticket, self.failed(&why));
+            return self.failed(&why);
         }
         self.power.cut();
         let written = self.write_back(&mut 0, || false);
@@ -333,7 +340,7 @@ impl Shared {
         let kept = written.and_then(|_| keeper.keep(&all, most));
         let kept = kept.and_then(|kept| keeper.flush().map(|()| kept));
         drop(keeper);
-        let answer = match kept {
+        match kept {
             Ok(kept) => {
                 let lost = self.words(lost_at(self.pages));
                 for page in &kept.lost {
@@ -348,8 +355,27 @@ impl Shared {
                 answer
             }
             Err(why) => self.failed(&why),
-        };
-        self.answer(ticket, answer);
+        }
+    }
+
+    /// Others who cut the power as well learn what that has left, and nothing is flushed any more.
+    fn after_cut(&self, left: Answer) {
+        let desk = self.desk();
+        loop {
+            let (rung, is_over) = (desk.bell.load(Acquire), self.is_over.load(Acquire));
+            while let Some((ticket, wanted)) = desk.next(None) {
+                let no_power = Answer {
+                    errno: libc::EIO as u32,
+                    ..Answer::default()
+                };
+                let is_cut = matches!(wanted, Wanted::PowerCut { .. });
+                self.answer(ticket, if is_cut { left } else { no_power });
+            }
+            if is_over {
+                return;
+            }
+            futex_wait(&desk.bell, rung, Some(LOOK_NS));
+        }
     }
 }
 
@@ -372,7 +398,9 @@ impl Persistent {
             }
         }
         let path = shared.path.display();
-        if shared.desk().state() == DeskState::PowerOff {
+        let is_cut = shared.desk().state() == DeskState::PowerOff;
+        shared.desk().set_state(DeskState::Closed);
+        if is_cut {
             let cut = shared.cut.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(kept) = cut.as_ref() else {
                 let why = "the power was cut, and what the device had left could not be kept";
@@ -386,7 +414,6 @@ impl Persistent {
             );
             return Ok(());
         }
-        shared.desk().set_state(DeskState::Closed);
         let mut keeper = shared.keeper();
         let all = keeper.all();
         let kept = keeper.keep(&all, u64::MAX);

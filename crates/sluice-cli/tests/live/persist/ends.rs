@@ -86,6 +86,29 @@ fn a_store_whose_disk_was_full_goes_on_with_room() {
     is_whole(&whole);
 }
 
+/// The device's memory has no room for what its store has. The message had said so of the store.
+#[test]
+fn a_memory_that_is_too_small_for_the_store_is_named() {
+    let rig = Rig::new();
+    rig.does("event", "write 512 1 msync");
+    let folder = rig.path("small");
+    fs::create_dir(&folder).expect("room");
+    if !mount(&folder, "size=1M") {
+        println!("unchecked: this user may not mount a file system of 1 MiB");
+        return;
+    }
+    let memory = folder.join("memory");
+    let made = fs::File::create(&memory).and_then(|file| file.set_len(PAGES * PAGE));
+    fs::remove_file(rig.path("memory")).expect("ours");
+    std::os::unix::fs::symlink(&memory, rig.path("memory")).expect("room");
+    let refused = rig.run("event").program(["true"]);
+    let unmounted = Command::new("umount").arg(&folder).status();
+    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    made.expect("no page of it is there");
+    super::is_refused(&refused, &["small/memory", "No space left"]);
+    is_whole(&rig.check());
+}
+
 /// A start that was killed may leave a file that is no store. Another's file of that name stays.
 #[test]
 fn only_what_a_start_has_left_is_replaced() {

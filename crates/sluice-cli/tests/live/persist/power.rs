@@ -1,8 +1,12 @@
 //! Power cuts: what fits the energy is kept, and the rest is told page by page.
 
-use super::{PAGE, PAGES, Rig, ctl, holding, holding_under, is_whole};
+use super::{PAGE, PAGES, Rig, await_it, ctl, holding, holding_under, is_whole};
 use crate::sluice::TRAPS;
 use serde_json::Value;
+use sluice_abi::{DESK_FILE, Desk};
+use std::fs;
+use std::mem::offset_of;
+use std::time::{Duration, Instant};
 
 /// Pages of the cache.
 const CACHED: u64 = 64;
@@ -72,6 +76,45 @@ fn what_was_inactive_and_left_is_kept() {
             rig.has(page, 2 - u64::from(lost.contains(&page)));
         }
     }
+}
+
+/// Two who cut the power at once learn the same. The second had waited for twenty seconds for a
+/// device that was gone.
+#[test]
+fn who_else_cuts_the_power_learns_what_is_left() {
+    let rig = Rig::new();
+    let running = holding(&rig, "event", 2);
+    let desk = running.session().expect("it runs").join(DESK_FILE);
+    let bell = || {
+        let at = offset_of!(Desk, bell);
+        let bytes = fs::read(&desk).expect("the desk");
+        u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four"))
+    };
+    // It finds both requests when it goes on.
+    let id = running.id();
+    // SAFETY: no pointers; started by this test.
+    let signal = |signal| unsafe { libc::kill(id, signal) };
+    signal(libc::SIGSTOP);
+    let before = bell();
+    let cut = || {
+        let out = ctl(id, "powercut --json --pages 10");
+        (out, Instant::now())
+    };
+    let [first, second] = std::thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(cut));
+        await_it("both do not ask", || bell() == before.wrapping_add(2));
+        signal(libc::SIGCONT);
+        both.map(|one| one.join().expect("no panic"))
+    });
+    let apart = first.1.max(second.1) - first.1.min(second.1);
+    assert!(apart < Duration::from_secs(5), "{apart:?}");
+    for (out, _) in [&first, &second] {
+        assert!(out.status.success(), "{out:#?}");
+        assert_eq!(out.json()["written"], 10, "{out:#?}");
+    }
+    assert_eq!(lost(&first.0.json()), lost(&second.0.json()));
+    running.finish();
+    is_whole(&rig.check());
 }
 
 #[test]
