@@ -3,6 +3,7 @@
 use crate::connection::{Connection, Pending};
 use crate::error::Error;
 use crate::guest::{Memory, Piece};
+use crate::mapped::DeviceFile;
 use crate::place::{DeviceFiles, Side};
 use sluice_abi::{Completion, Operation, Range, Reason, Request, Status};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,8 @@ pub struct Handle {
     side: Side,
     pages: u64,
     heap_at: u64,
+    /// The device has no addresses of its own if it is a file.
+    file: Option<DeviceFile>,
     /// A child of a fork has another device.
     pid: u32,
 }
@@ -35,8 +38,11 @@ impl Handle {
         let connection = Connection::open(DeviceFiles::own()?)?;
         let stats = connection.view().stats();
         let heap_at = stats.heap_at.load(std::sync::atomic::Ordering::Relaxed);
+        let session = connection.place().view.parent();
+        let file = session.filter(|_| heap_at == 0).and_then(DeviceFile::of);
         Ok(Handle {
             side: connection.place().side,
+            file,
             pages: connection.view().pages(),
             heap_at,
             connection: Mutex::new(connection),
@@ -120,17 +126,17 @@ impl Handle {
     /// What is known of each page of a range of addresses.
     pub fn residency(&self, start: u64, len: u64) -> Result<Vec<u8>, Error> {
         let nowhere = Error::NotOnDevice(start);
-        let last = start
-            .checked_add(len.max(1) - 1)
-            .ok_or(Error::NotOnDevice(start))?;
-        let pages: Vec<u64> = match self.side {
-            Side::Host => {
+        let last = len.checked_sub(1).and_then(|more| start.checked_add(more));
+        let last = last.ok_or(Error::NotOnDevice(start))?;
+        let pages: Vec<u64> = match (self.side, &self.file) {
+            (Side::Host, Some(file)) => file.pages(start, last).ok_or(nowhere)?,
+            (Side::Host, None) => {
                 let first = start.checked_sub(self.heap_at).filter(|_| self.heap_at > 0);
                 let first = first.ok_or(nowhere)? / PAGE;
                 let end = first + last / PAGE - start / PAGE;
                 (first..=end).collect()
             }
-            Side::Guest => {
+            (Side::Guest, _) => {
                 let pieces = Memory::find(self.bytes())?.pieces(start, len)?;
                 let of = |piece: Piece| piece.start / PAGE..(piece.start + piece.len) / PAGE;
                 pieces.into_iter().flat_map(of).collect()

@@ -11,6 +11,7 @@ mod files;
 mod guest;
 mod handle;
 pub mod home;
+mod mapped;
 mod marks;
 mod outputs;
 mod place;

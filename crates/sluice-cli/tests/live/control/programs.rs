@@ -87,4 +87,14 @@ fn the_c_library_says_what_cannot_be() {
         .program([program, "ring"])
         .well();
     assert!(finish(Command::new(program).arg("alone")).status.success());
+    // A device that is a file: 64 MiB, as the smallest.
+    let memory = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
+    memory.as_file().set_len(64 << 20).expect("room");
+    let path = memory.path().to_str().expect("plain letters");
+    Sluice::run("event")
+        .cache("8MiB")
+        .args(["--control", "on", "--place", &format!("dax:{path}")])
+        .set("device.capacity", "64MiB")
+        .program([program, "file", path])
+        .well();
 }
