@@ -112,6 +112,27 @@ fn threads_share_the_cores() {
     assert!(number(&four, "/bound/idle") > 0.1);
 }
 
+/// A simulated thread that is several of the program's is said to be.
+#[test]
+fn more_threads_than_the_host_has_are_warned_of() {
+    let program = compile("threads.c", &[]).to_string_lossy().into_owned();
+    for (threads, expected) in [("4", Some("1 of them")), ("5", None)] {
+        let setting = format!("cpu.threads={threads}");
+        let out = simulate(&["--set", &setting], &[&program]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{said}");
+        let warning = said.lines().find(|line| line.contains("warning"));
+        match expected {
+            Some(text) => {
+                let warning = warning.unwrap_or_else(|| panic!("no warning: {said}"));
+                let begin = format!("5 threads, but cpu.threads is {threads}");
+                assert!(warning.contains(&begin) && warning.contains(text), "{said}");
+            }
+            None => assert_eq!(warning, None),
+        }
+    }
+}
+
 /// Marks by the library, as a live run has them: 512 pages once, `loaded`, the same again, `done`,
 /// and 64 others. What the loader, the C library and the stack touch comes besides.
 #[test]

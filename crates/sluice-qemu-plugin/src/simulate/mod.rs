@@ -54,6 +54,7 @@ struct Simulation {
     pages: Arc<Pages>,
     marks: Arc<Mutex<Marks>>,
     room: (&'static str, Bytes),
+    threads: u32,
     worker: Worker<(SystemResult, Executed)>,
 }
 
@@ -88,6 +89,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
         room,
     );
     let marks = Arc::new(Mutex::new(Marks::default()));
+    let threads = ready.host.threads;
     let theirs = (options.clone(), pages.clone(), marks.clone());
     let worker = Worker::start("sluice-simulate", move || {
         let (options, pages, marks) = theirs;
@@ -100,6 +102,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
         pages,
         marks,
         room: (key, room),
+        threads,
         worker,
     });
     let callbacks = Callbacks {
@@ -311,6 +314,14 @@ fn end() {
         cpu.finish(&simulation.pipe);
     }
     simulation.pipe.end(Vec::new());
+    let (all, threads) = (executed.len(), simulation.threads as usize);
+    if all > threads {
+        eprintln!(
+            "sluice: warning: there were {all} threads, but cpu.threads is {threads}: {} of them \
+             were simulated as parts of others; give a larger cpu.threads",
+            all - threads
+        );
+    }
     match simulation.worker.result() {
         Some(Ok((mut result, touched))) => {
             result.program = Program::Executed(Executed {

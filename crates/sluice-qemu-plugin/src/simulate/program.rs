@@ -25,6 +25,8 @@ pub struct Live {
     receiver: Receiver<Message<Instr>>,
     /// What each thread has not executed yet.
     queues: Vec<VecDeque<Piece>>,
+    /// The CPU whose batch each thread got last. There may be more CPUs than threads.
+    owners: Vec<Option<u32>>,
     waiting: usize,
     ended: bool,
     /// Bytes that are kept off the device, and bytes of all.
@@ -45,6 +47,7 @@ impl Live {
             pipe,
             receiver,
             queues: (0..threads).map(|_| VecDeque::new()).collect(),
+            owners: vec![None; threads as usize],
             waiting: 0,
             ended: false,
             local,
@@ -54,17 +57,32 @@ impl Live {
 
     /// Takes what comes next, and waits for it.
     fn receive(&mut self) {
-        let (cpu, piece) = match self.receiver.recv() {
-            Ok(Message::Batch(cpu, batch)) => (cpu, Piece::Batch(batch)),
-            Ok(Message::Mark(cpu, mark)) => (cpu, Piece::Mark(mark)),
+        let threads = self.queues.len();
+        let (thread, piece) = match self.receiver.recv() {
+            Ok(Message::Batch(cpu, mut batch)) => {
+                let thread = cpu as usize % threads;
+                if self.owners[thread].replace(cpu) != Some(cpu) {
+                    cut(&mut batch);
+                }
+                (thread, Piece::Batch(batch))
+            }
+            Ok(Message::Mark(cpu, mark)) => (cpu as usize % threads, Piece::Mark(mark)),
             Ok(Message::End(_)) | Err(_) => {
                 self.ended = true;
                 return;
             }
         };
-        let threads = self.queues.len();
-        self.queues[cpu as usize % threads].push_back(piece);
+        self.queues[thread].push_back(piece);
         self.waiting += 1;
+    }
+}
+
+/// Has no entry of a batch wait for one before it: what is there is another CPU's.
+fn cut(batch: &mut [Instr]) {
+    for (at, instr) in batch.iter_mut().enumerate() {
+        if usize::from(instr.after) > at {
+            instr.after = 0;
+        }
     }
 }
 
@@ -107,5 +125,43 @@ impl Program for Live {
             }
             self.receive();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_host::MemOp;
+
+    /// Two CPUs are one thread. No load waits for one of the other CPU.
+    #[test]
+    fn what_comes_from_another_cpu_waits_for_nothing_before_it() {
+        let (pipe, receiver) = Pipe::new();
+        let batches: [(u32, &[u16]); 5] = [
+            (0, &[0, 1]),
+            (0, &[1, 3, 5]),
+            (2, &[1, 1, 3, 2]),
+            (1, &[0, 1]),
+            (2, &[3, 0]),
+        ];
+        for (cpu, after) in batches {
+            let instr = |after: &u16| Instr {
+                addr: 64,
+                work: 0,
+                after: *after,
+                op: MemOp::Load,
+            };
+            let mut batch = after.iter().map(instr).collect();
+            pipe.send(cpu, &mut batch);
+        }
+        pipe.end(Vec::new());
+        let mut live = Live::new(Arc::new(pipe), receiver, 2, Bytes(0), Bytes(4096));
+        let mut of = |thread| {
+            let mut all = Vec::new();
+            while matches!(live.fill(thread, &mut all), Step::More) {}
+            all.iter().map(|instr| instr.after).collect::<Vec<_>>()
+        };
+        assert_eq!(of(0), [0, 1, 1, 3, 5, 0, 1, 0, 2, 3, 0]);
+        assert_eq!(of(1), [0, 1]);
     }
 }
