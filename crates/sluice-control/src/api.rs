@@ -4,11 +4,11 @@
 
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::handle::{Handle, Where};
+use crate::handle::{Handle, Where, pages_operation};
 use crate::outputs::{put, put_text};
 use crate::powercut::{Budget, power_cut};
 use core::ffi::{CStr, c_char, c_void};
-use sluice_abi::{Completion, Counter, Operation, Reason, Request, Status, Text};
+use sluice_abi::{Completion, Counter, Reason, Request, Status, Text};
 use std::ptr::null_mut;
 
 /// Version of this interface: that of the header and `sluice_ctl_abi()` of the library must be
@@ -453,15 +453,6 @@ unsafe fn command(
         Ok(answer) => unsafe { write_answer(&answer, result) },
         Err(why) => code_of(&why),
     }
-}
-
-fn pages_operation(code: u32) -> Option<Operation> {
-    use Operation::*;
-    Operation::of(code).filter(|one| match one {
-        Pin | Unpin | Prefetch | Evict | Flush | Cold | Normal | Random | Sequential => true,
-        // The header has no name for these: the block door's answers come before their time.
-        Set | Stats | BlockRead | BlockWrite | BlockTrim => false,
-    })
 }
 
 /// # Safety

@@ -169,3 +169,11 @@ fn both(a: &Completion, b: &Completion) -> Completion {
     };
     sum
 }
+
+/// The operation on pages that the header has under this number. It has none for the block door,
+/// whose answers come before their time.
+pub fn pages_operation(code: u32) -> Option<Operation> {
+    use Operation::*;
+    Operation::of(code)
+        .filter(|one| !matches!(one, Set | Stats | BlockRead | BlockWrite | BlockTrim))
+}

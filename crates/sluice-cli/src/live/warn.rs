@@ -121,8 +121,8 @@ fn of_forks(outside: u64) {
     if outside > 0 {
         errln!(
             "sluice: warning: {outside} {} not on the device, and nothing that they started: they \
-             could not open it, as another user (after `setuid`), in a sandbox, at another root, or \
-             by their limits",
+             could not open it, as another user (after `setuid`), in a sandbox, at another root, \
+             or by their limits",
             if outside == 1 {
                 "forked process was"
             } else {

@@ -53,8 +53,8 @@ fn a_first_start_that_fails_leaves_no_store() {
     );
 }
 
-/// A flush has failed because the store's disk was full. Once there is room, the next one is done in
-/// the same run. It had been refused for the rest of the run.
+/// A flush has failed because the disk of the store was full. Once there is room, the next is done
+/// in the same run. It had been refused for the rest of the run.
 #[test]
 fn a_store_whose_disk_was_full_goes_on_with_room() {
     let rig = Rig::new();
