@@ -24,7 +24,7 @@ fn raise_limit() -> Rlimit {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: limit.maximum,
-        ..limit.clone()
+        ..limit
     };
     // Without it there is room for fewer.
     let _ = setrlimit(Resource::Nofile, most);
@@ -49,8 +49,8 @@ impl SharedMemory {
 
     /// Gives a program that is to be started the limit that it would have without.
     pub fn lower_limit(&self, command: &mut Command) {
-        let limit = self.limit.clone();
-        let lower = move || Ok(setrlimit(Resource::Nofile, limit.clone())?);
+        let limit = self.limit;
+        let lower = move || Ok(setrlimit(Resource::Nofile, limit)?);
         // SAFETY: one system call between fork and exec.
         unsafe { command.pre_exec(lower) };
     }
