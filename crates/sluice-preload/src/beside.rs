@@ -70,17 +70,25 @@ extern "C" fn begin(begun: *mut c_void) -> c_int {
 
 /// Calls what turns such a child into another program, which has memory of its own.
 pub fn becoming<R>(engine: &Engine, call: impl FnOnce() -> R) -> R {
-    let ends = engine.session.trap == Trap::Event
+    let is_one = becomes(engine);
+    let result = call();
+    if is_one {
+        end_with_parent(true);
+    }
+    result
+}
+
+/// The caller is about to become another program. Says whether it is such a child, which now may
+/// outlive its parent.
+pub fn becomes(engine: &Engine) -> bool {
+    let is_one = engine.session.trap == Trap::Event
         && !engine.is_callers()
         && !ASKED.load(Acquire)
         && ends_with_parent();
-    if !ends {
-        return call();
+    if is_one {
+        end_with_parent(false);
     }
-    end_with_parent(false);
-    let result = call();
-    end_with_parent(true);
-    result
+    is_one
 }
 
 /// The caller chooses what signal it gets when its parent ends.

@@ -76,7 +76,9 @@ fn what_uses_its_parents_memory_does_not_outlive_it_in_event_mode() {
                 _ => "outlived, 0 wrong\nend\n",
             };
             assert_eq!(told("reads"), outlives, "{trap}, {how}");
-            assert_eq!(told("becomes"), "lives on\nend\n", "{trap}, {how}");
+            let all = "lives on a b c d e f\nend\n";
+            assert_eq!(told("becomes"), all, "{trap}, {how}");
+            assert_eq!(told("list"), "lives on a b\nend\n", "{trap}, {how}");
         }
     }
 }

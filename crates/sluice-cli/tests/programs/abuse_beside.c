@@ -1,6 +1,6 @@
-/* A process that shares its parent's memory outlives it. How the parent ends: "leaves" or "killed";
-   with "first" by the process's first thread, with "waits" as a child that its maker waits for.
-   The child reads what the parent wrote, and says how many pages are wrong; or it is killed, too. */
+/* A process that shares its parent's memory outlives it. How the parent ends: "leaves" or "killed".
+   What the child does: it "reads" what the parent wrote, and says how many pages are wrong; or it
+   "becomes" another program, also by a "list". */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -32,7 +32,17 @@ static int child(void *parent) {
 static int becomes(void *parent) {
     (void)parent;
     dup2(out, 1);
-    execl("/bin/sh", "sh", "-c", "sleep 0.3; echo lives on", (char *)0);
+    execl("/bin/sh", "sh", "-c", "sleep 0.3; echo lives on $*", "sh", "a", "b", "c", "d", "e",
+          "f", (char *)0);
+    return 1;
+}
+
+/* The same by a list in memory. */
+static int becomes_by_list(void *parent) {
+    (void)parent;
+    char *list[] = {"sh", "-c", "sleep 0.3; echo lives on $*", "sh", "a", "b", 0};
+    dup2(out, 1);
+    execv("/bin/sh", list);
     return 1;
 }
 
@@ -40,7 +50,9 @@ int main(int argc, char **argv) {
     int ends[2];
     if (argc < 3 || pipe(ends))
         return 1;
-    int (*function)(void *) = !strcmp(argv[2], "becomes") ? becomes : child;
+    int (*function)(void *) = !strcmp(argv[2], "becomes") ? becomes
+                              : !strcmp(argv[2], "list")  ? becomes_by_list
+                                                          : child;
     pid_t parent = fork();
     if (!parent) {
         close(ends[0]);
