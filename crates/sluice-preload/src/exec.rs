@@ -23,13 +23,8 @@ impl Buffers for Environment {
 /// Makes a call that returns only if this process did not become another program. Limits that are
 /// lowered for a program that is not there might not be raised again.
 fn becoming(is_there: impl FnOnce() -> bool, call: impl FnOnce() -> c_int) -> c_int {
-    ends::say_so();
-    let engine = engine();
-    let start = engine.map(Engine::become_program);
-    let call = || match engine {
-        Some(engine) => beside::becoming(engine, call),
-        None => call(),
-    };
+    let start = engine().map(Engine::become_program);
+    let call = || leaving(call);
     let result = match !limits::has_seen() || !is_there() {
         true => call(),
         false => limits::handed_on(call),
@@ -38,6 +33,15 @@ fn becoming(is_there: impl FnOnce() -> bool, call: impl FnOnce() -> c_int) -> c_
         start.failed();
     }
     result
+}
+
+/// Makes a call after which this program is here no more, if the call does not fail.
+pub fn leaving<R>(call: impl FnOnce() -> R) -> R {
+    ends::say_so();
+    match engine() {
+        Some(engine) => beside::becoming(engine, call),
+        None => call(),
+    }
 }
 
 /// Whether there may be a program of this name.

@@ -11,7 +11,7 @@ use crate::beside::{self, Function};
 use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
-use crate::ends;
+use crate::exec::leaving;
 use crate::fork::{child, parent, prepare, touch_pages};
 use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
@@ -160,10 +160,6 @@ pub unsafe extern "C" fn syscall(
     unsafe {
         match number {
             _ if forks(number, &args) => forking(|| pass() as c_int).into(),
-            libc::SYS_exit_group => {
-                ends::say_so();
-                pass()
-            }
             libc::SYS_mmap if d as c_int & libc::MAP_FIXED != 0 => address(mmap(
                 at,
                 b,
@@ -194,9 +190,7 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_setns => setns(a as c_int, b as c_int).into(),
             libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
             libc::SYS_seccomp => answer(seccomp(args)),
-            libc::SYS_execve | libc::SYS_execveat => {
-                engine().map_or_else(pass, |engine| beside::becoming(engine, pass))
-            }
+            libc::SYS_exit_group | libc::SYS_execve | libc::SYS_execveat => leaving(pass),
             libc::SYS_prlimit64 => {
                 prlimit(a as pid_t, b as c_int, c as *const _, d as *mut _).into()
             }

@@ -29,6 +29,7 @@ mod files;
 mod filter;
 mod folder;
 mod fork;
+mod gone;
 mod groups;
 mod hand_over;
 mod handler;

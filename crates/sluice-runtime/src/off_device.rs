@@ -4,9 +4,9 @@
 use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::error::{StartError, os};
+use crate::gone::end_service;
 use crate::session::{Store, Trap};
 use crate::shmem::client as shmem;
-use crate::single::end_service;
 use crate::state::Core;
 use crate::stats::Live;
 use crate::{descriptors, root};

@@ -5,10 +5,10 @@
 //! and others begin after it. Nobody else can miss meanwhile: the program's one thread is here.
 
 use crate::calm::calm;
-use crate::clock::{now_ns, sleep_until};
 use crate::control;
 use crate::engine::{Engine, kind};
 use crate::error::{StartError, os};
+use crate::gone::{await_that, end_service};
 use crate::hold::Hold;
 use crate::session::Trap;
 use crate::store::Opened;
@@ -17,12 +17,8 @@ use sluice_region::{Uffd, cpu_now, fatal, threads_of_process};
 
 /// Below are numbers that mean something to the C library.
 const LOWEST_NUMBER: i32 = 16;
-/// How often to look whether a thread is gone.
-const LOOK_NS: u64 = 20_000;
 /// After so many looks the server of the ring is roused again: it may not have slept yet.
 const ROUSE_AFTER: u32 = 50;
-/// The kernel ends a thread within this time. A thread that it does not end is a bug here or there.
-const LOOKS_MAX: u32 = 500_000;
 
 /// What must not be lost while no thread of the runtime has it: in event mode, the descriptor that
 /// serves afterwards and the lock on the session.
@@ -126,25 +122,4 @@ impl Engine {
         }
         self.start_threads(cpu)
     }
-}
-
-/// Ends the service thread, where there is one. The others have ended, and are to.
-pub(crate) fn end_service() {
-    thread::set_leaving(true);
-    if thread::has_service() {
-        thread::ring_service();
-    }
-    // It is counted until the kernel has forgotten it, or does not say.
-    await_that(|_| thread::running() == 0 && !threads_of_process().is_ok_and(|all| all > 1));
-    thread::set_leaving(false);
-}
-
-fn await_that(mut is_so: impl FnMut(u32) -> bool) {
-    for look in 0..LOOKS_MAX {
-        if is_so(look) {
-            return;
-        }
-        sleep_until(now_ns() + LOOK_NS);
-    }
-    fatal(format_args!("a thread of the runtime has not ended"));
 }

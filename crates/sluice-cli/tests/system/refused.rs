@@ -56,12 +56,6 @@ fn bad_input_is_one_line_that_says_what_would_do() {
             small(&["--set", "host.memory=4GiB"]),
             "at scale 128, but host.memory is 32MiB; give a larger host.memory, or a larger scale",
         ),
-        // Is not made first, which would take that much.
-        (
-            "dram-only",
-            vec!["--workload", "btree:bytes=10TB"],
-            "btree uses 1250GB at scale 8, but host.memory",
-        ),
         (
             "skybyte-c",
             vec!["--workload", "srad", "--scale", "6"],
@@ -74,6 +68,14 @@ fn bad_input_is_one_line_that_says_what_would_do() {
     }
     let message = refusal("skybyte-c", &cases[7].1);
     let said = "at scale 128, but device.capacity is 32MiB; give a larger device.capacity";
+    assert!(message.contains(said), "{message}");
+}
+
+/// It is not made first, which would take that much.
+#[test]
+fn a_program_that_is_far_too_large_is_not_made() {
+    let message = refusal("dram-only", &["--workload", "btree:bytes=10TB"]);
+    let said = "btree uses 1250GB at scale 8, but host.memory";
     assert!(message.contains(said), "{message}");
 }
 
