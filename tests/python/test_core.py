@@ -47,7 +47,7 @@ def test_overrides_replace_single_values() -> None:
 
 def test_a_file_is_a_device(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('[nand]\nread = "7us"\n')
+    path.write_text('base = "cylon"\n[nand]\nread = "7us"\n')
     assert sluice.resolve(str(path))["nand.read"] == "7us"
 
 
