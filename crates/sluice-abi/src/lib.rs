@@ -25,6 +25,7 @@ mod profile;
 mod record;
 mod residency;
 mod ring;
+pub mod session_text;
 mod stats;
 
 pub use command::{Completion, Operation, Range, Reason, Request, Status, Submission, Text};

@@ -1,6 +1,7 @@
 //! Where addresses of this program are on a device that is a file (`sluice run --place dax:PATH`).
 
 use sluice_abi::SESSION_FILE;
+use sluice_abi::session_text::decode;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -66,23 +67,6 @@ impl DeviceFile {
             && inode == self.inode;
         is_it.then_some((number(from)?, number(to)?, number(offset)?))
     }
-}
-
-/// The bytes of a value of a session's file: some stand there as `%` and their number.
-fn decode(text: &[u8]) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), text);
-    while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).filter(|_| *first == b'%');
-        let digits = digits.and_then(|two| core::str::from_utf8(two).ok());
-        let coded = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        bytes.push(coded.unwrap_or(*first));
-        rest = if coded.is_some() {
-            &behind[2..]
-        } else {
-            behind
-        };
-    }
-    bytes
 }
 
 #[cfg(test)]

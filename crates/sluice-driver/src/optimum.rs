@@ -21,24 +21,24 @@ const SPARE: usize = 1024;
 pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
     assert!(pages.len() < NEVER as usize && sets > 0 && ways > 0);
     // Page numbers and sets may be far apart: each that occurs has a place, in their order.
-    let used = names(pages.iter().copied());
-    let set_of = |page: &u32| index.set_of(Lpn(*page), sets);
-    let used_sets = names(used.iter().map(set_of));
-    let set_places: Vec<u32> = used
+    let used = Places::of(pages.iter().copied());
+    let sets_of = used
+        .numbers
         .iter()
-        .map(|page| place(&used_sets, set_of(page)))
-        .collect();
+        .map(|page| index.set_of(Lpn(*page), sets));
+    let used_sets = Places::of(sets_of.clone());
+    let set_places: Vec<u32> = sets_of.map(|set| used_sets.of_number(set) as u32).collect();
     let uses = next_uses(pages, &used);
     // Per page: its next use while it is cached, or 0. No use but the first, a miss, is at 0.
-    let mut cached = vec![0u32; used.len()];
-    let mut held = vec![0u32; used_sets.len()];
+    let mut cached = vec![0u32; used.numbers.len()];
+    let mut held = vec![0u32; used_sets.numbers.len()];
     // Per set: (next use, page), also of pages that were used or have left meanwhile.
-    let mut farthest = vec![BinaryHeap::new(); used_sets.len()];
+    let mut farthest = vec![BinaryHeap::new(); used_sets.numbers.len()];
     let mut misses = 0;
     for (page, next) in pages.iter().zip(uses) {
-        let page = place(&used, *page);
-        let set = set_places[page as usize] as usize;
-        if cached[page as usize] == 0 {
+        let page = used.of_number(*page);
+        let set = set_places[page] as usize;
+        if cached[page] == 0 {
             misses += 1;
             held[set] += 1;
         }
@@ -49,8 +49,8 @@ pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
                 held[set] -= 1;
             }
         }
-        cached[page as usize] = next;
-        farthest[set].push((next, page));
+        cached[page] = next;
+        farthest[set].push((next, page as u32));
         // Each hit leaves an entry of before behind. More of those than of cached pages are let go,
         // so that the heaps take no more than the caches.
         if farthest[set].len() > 2 * held[set] as usize + SPARE {
@@ -60,26 +60,58 @@ pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
     misses
 }
 
-/// The different ones of some numbers, in order.
-fn names(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut names: Vec<u32> = numbers.collect();
-    names.sort_unstable();
-    names.dedup();
-    names.shrink_to_fit();
-    names
+/// The different ones of some numbers, in order: each has a place.
+struct Places {
+    numbers: Vec<u32>,
+    /// The place of each number, where that takes no more memory than the numbers did: a search
+    /// for each access would take longer than all else.
+    table: Option<Vec<u32>>,
 }
 
-/// Where a number is among its names.
-fn place(names: &[u32], number: u32) -> u32 {
-    names.partition_point(|name| *name < number) as u32
+impl Places {
+    fn of(all: impl Iterator<Item = u32> + Clone) -> Places {
+        let (count, most) = all
+            .clone()
+            .fold((0, 0), |(n, most), it| (n + 1, most.max(it)));
+        if most as usize >= count {
+            let mut numbers: Vec<u32> = all.collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.shrink_to_fit();
+            return Places {
+                numbers,
+                table: None,
+            };
+        }
+        let mut table = vec![NEVER; most as usize + 1];
+        all.for_each(|number| table[number as usize] = 0);
+        let mut numbers = Vec::new();
+        for (number, place) in (0..).zip(&mut table) {
+            if *place != NEVER {
+                *place = numbers.len() as u32;
+                numbers.push(number);
+            }
+        }
+        Places {
+            numbers,
+            table: Some(table),
+        }
+    }
+
+    fn of_number(&self, number: u32) -> usize {
+        match &self.table {
+            Some(table) => table[number as usize] as usize,
+            None => self.numbers.partition_point(|before| *before < number),
+        }
+    }
 }
 
 /// For each access, the place of the next to the same page.
-fn next_uses(pages: &[u32], used: &[u32]) -> Vec<u32> {
-    let mut seen = vec![NEVER; used.len()];
+fn next_uses(pages: &[u32], used: &Places) -> Vec<u32> {
+    let mut seen = vec![NEVER; used.numbers.len()];
     let mut uses = vec![NEVER; pages.len()];
     for (index, page) in pages.iter().enumerate().rev() {
-        uses[index] = std::mem::replace(&mut seen[place(used, *page) as usize], index as u32);
+        uses[index] = std::mem::replace(&mut seen[used.of_number(*page)], index as u32);
     }
     uses
 }

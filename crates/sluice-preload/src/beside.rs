@@ -4,7 +4,7 @@
 //! outlives it would read zeros where a page had left, so it is killed when the program ends.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicI32, Ordering::*};
 use libc::{c_int, pid_t};
 use sluice_region::{sys, thread_id};
 use sluice_runtime::{Engine, Trap};
@@ -12,8 +12,8 @@ use sluice_runtime::{Engine, Trap};
 /// The first function of such a child.
 pub type Function = extern "C" fn(*mut c_void) -> c_int;
 
-/// Whether such a child has asked for a signal of its own.
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// The last child that has chosen a signal itself: it is not ours to take back.
+static ASKED: AtomicI32 = AtomicI32::new(0);
 
 /// What the child begins with, at the top of its stack.
 struct Begun {
@@ -83,7 +83,7 @@ pub fn becoming<R>(engine: &Engine, call: impl FnOnce() -> R) -> R {
 pub fn becomes(engine: &Engine) -> bool {
     let is_one = engine.session.trap == Trap::Event
         && !engine.is_callers()
-        && !ASKED.load(Acquire)
+        && ASKED.load(Acquire) != process()
         && ends_with_parent();
     if is_one {
         end_with_parent(false);
@@ -94,7 +94,7 @@ pub fn becomes(engine: &Engine) -> bool {
 /// The caller chooses what signal it gets when its parent ends.
 pub fn asks(engine: &Engine) {
     if !engine.is_callers() {
-        ASKED.store(true, Release);
+        ASKED.store(process(), Release);
     }
 }
 

@@ -4,9 +4,10 @@
 
 use crate::altstack::keep_off_device;
 use crate::buffers::{One, bring, signal_engine};
+use crate::jump::jump;
 use crate::mask::without_bus;
 use crate::next::Next;
-use libc::{c_int, ucontext_t};
+use libc::ucontext_t;
 
 static NEXT_MAKE: Next = Next::new(c"makecontext");
 
@@ -22,61 +23,7 @@ extern "C" fn before_make(context: *const ucontext_t) -> usize {
     NEXT_MAKE.address()
 }
 
-/// Goes on by a jump: nobody knows how many arguments there are.
-///
-/// # Safety
-/// C contract of `makecontext`.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn makecontext() {
-    core::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "push rax",
-        "call {before}",
-        "mov r11, rax",
-        "pop rax",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        "jmp r11",
-        before = sym before_make,
-    );
-}
-
-/// `makecontext` of the C library, before which its stack is noted; see the other architecture.
-///
-/// # Safety
-/// As above.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn makecontext() {
-    core::arch::naked_asm!(
-        "stp x29, x30, [sp, #-80]!",
-        "stp x0, x1, [sp, #16]",
-        "stp x2, x3, [sp, #32]",
-        "stp x4, x5, [sp, #48]",
-        "stp x6, x7, [sp, #64]",
-        "bl {before}",
-        "mov x16, x0",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x2, x3, [sp, #32]",
-        "ldp x4, x5, [sp, #48]",
-        "ldp x6, x7, [sp, #64]",
-        "ldp x29, x30, [sp], #80",
-        "br x16",
-        before = sym before_make,
-    );
-}
+jump!(makecontext(), before_make);
 
 static NEXT_SET: Next = Next::new(c"setcontext");
 static NEXT_SWAP: Next = Next::new(c"swapcontext");
@@ -110,40 +57,5 @@ unsafe extern "C" fn before_swap(left: *const ucontext_t, to: *mut ucontext_t) -
     NEXT_SWAP.address()
 }
 
-/// Defines a function that goes on by a jump: what is next saves the registers of who calls.
-macro_rules! with_context {
-    ($name:ident($($arg:ident: $type:ty),*), $before:ident) => {
-        /// # Safety
-        /// C contract of the function of this name.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            #[cfg(target_arch = "x86_64")]
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                "call {before}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                before = sym $before,
-            );
-            #[cfg(target_arch = "aarch64")]
-            core::arch::naked_asm!(
-                "stp x29, x30, [sp, #-32]!",
-                "stp x0, x1, [sp, #16]",
-                "bl {before}",
-                "mov x16, x0",
-                "ldp x0, x1, [sp, #16]",
-                "ldp x29, x30, [sp], #32",
-                "br x16",
-                before = sym $before,
-            );
-        }
-    };
-}
-
-with_context!(setcontext(to: *mut ucontext_t), before_set);
-with_context!(swapcontext(left: *mut ucontext_t, to: *const ucontext_t), before_swap);
+jump!(setcontext(to: *mut ucontext_t), before_set);
+jump!(swapcontext(left: *mut ucontext_t, to: *const ucontext_t), before_swap);

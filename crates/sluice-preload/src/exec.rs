@@ -3,6 +3,7 @@
 
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
+use crate::jump::jump;
 use crate::next::Next;
 use crate::spawn::bring_environment;
 use crate::{beside, ends, limits, next};
@@ -146,7 +147,7 @@ fn before_list(next: &Next) -> usize {
     next.address()
 }
 
-/// Hooks of functions that take as many arguments as are given, so they go on by a jump.
+/// Hooks of functions that take as many arguments as are given.
 macro_rules! lists {
     ($($symbol:literal $name:ident, $next:ident, $before:ident;)+) => {$(
         static $next: Next = Next::new($symbol);
@@ -155,50 +156,7 @@ macro_rules! lists {
             before_list(&$next)
         }
 
-        /// # Safety
-        /// C contract of the function of this name.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() -> c_int {
-            #[cfg(target_arch = "x86_64")]
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                "push rax",
-                "call {before}",
-                "mov r11, rax",
-                "pop rax",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp r11",
-                before = sym $before,
-            );
-            #[cfg(target_arch = "aarch64")]
-            core::arch::naked_asm!(
-                "stp x29, x30, [sp, #-80]!",
-                "stp x0, x1, [sp, #16]",
-                "stp x2, x3, [sp, #32]",
-                "stp x4, x5, [sp, #48]",
-                "stp x6, x7, [sp, #64]",
-                "bl {before}",
-                "mov x16, x0",
-                "ldp x0, x1, [sp, #16]",
-                "ldp x2, x3, [sp, #32]",
-                "ldp x4, x5, [sp, #48]",
-                "ldp x6, x7, [sp, #64]",
-                "ldp x29, x30, [sp], #80",
-                "br x16",
-                before = sym $before,
-            );
-        }
+        jump!($name(), $before);
     )+};
 }
 

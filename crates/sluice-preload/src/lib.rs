@@ -29,6 +29,7 @@ mod helpers;
 mod init;
 mod internal;
 mod io;
+mod jump;
 mod kin;
 mod libc_names;
 mod limit_calls;

@@ -37,7 +37,7 @@ pub struct TopRow {
     pub misses_per_s: f64,
     /// Traps on a page in the cache ÷ traps, of the interval.
     pub hit_ratio: Option<f64>,
-    /// Share of the misses that were timed which were late, of the interval.
+    /// Share of the timed misses that were late, of the interval.
     pub late_ratio: Option<f64>,
     /// What the program waited for its misses, since its start.
     pub latency_us: TopLatency,

@@ -6,6 +6,7 @@ use crate::kinds::Kinds;
 use crate::limits::allow_file;
 use crate::settings::LiveSettings;
 use crate::store::Io;
+use sluice_abi::session_text::{decode, encode};
 use sluice_model::DeviceConfig;
 use sluice_params::RawConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
@@ -168,7 +169,7 @@ impl Session {
         for line in text.lines().filter(|l| !l.is_empty()) {
             let pair = line.split_once('=');
             let (key, value) = pair.ok_or_else(|| SessionError::NoValue(line.to_owned()))?;
-            let bytes = decode(value);
+            let bytes = decode(value.as_bytes());
             let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
                 Some("place") => live.place(&bytes)?,
@@ -254,36 +255,6 @@ const DAX: &str = "dax:";
 /// Names of [`Store`].
 const MEMORY: &str = "dram";
 const FILE: &str = "file:";
-
-/// A value as it stands in a line: what is not a printable ASCII character, and the percent sign
-/// itself, as its number. A path may have a line break in it, and need not be UTF-8.
-fn encode(value: &[u8]) -> String {
-    let mut text = String::with_capacity(value.len());
-    for byte in value {
-        match byte {
-            b' '..=b'~' if *byte != b'%' => text.push(char::from(*byte)),
-            _ => text.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    text
-}
-
-/// The bytes that `encode` was given.
-fn decode(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let number = behind
-            .get(..2)
-            .and_then(|two| std::str::from_utf8(two).ok());
-        let number = number.and_then(|two| u8::from_str_radix(two, 16).ok());
-        (rest, _) = match number {
-            Some(byte) if *first == b'%' => (&behind[2..], bytes.push(byte)),
-            _ => (behind, bytes.push(*first)),
-        };
-    }
-    bytes
-}
 
 fn store(value: &[u8]) -> Result<Store, SessionError> {
     match value.strip_prefix(FILE.as_bytes()) {
@@ -406,11 +377,6 @@ mod tests {
             assert_eq!((back.place, back.seed), (session.place.clone(), 0));
             assert_eq!(back.store, session.store);
         }
-        assert_eq!(
-            decode(&encode(b"./a\nlive.seed=8%41")),
-            b"./a\nlive.seed=8%41"
-        );
-        assert_eq!(decode("%4"), b"%4");
     }
 
     /// A folder of mode 0777 let another user name code that ran as root.

@@ -61,7 +61,7 @@ class TopRow:
     """The ranges of its memory with most misses in the interval, the hottest first; five at
     most."""
     late_ratio: float | None
-    """Share of the misses that were timed which were late, of the interval."""
+    """Share of the timed misses that were late, of the interval."""
     latency_us: TopLatency
     """What the program waited for its misses, since its start."""
     misses_per_s: float

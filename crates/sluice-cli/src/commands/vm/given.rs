@@ -139,7 +139,7 @@ const CPUS_MAX: u64 = 1 << 16;
 fn cpus(given: &str) -> Result<u64, Error> {
     let (mut all, mut most, mut product) = (0, 0, 1);
     let bad = || {
-        let why = "expected numbers such as 4 or cpus=4,maxcpus=8";
+        let why = "expected numbers such as 4 or cpus=4,maxcpus=8, and 1 to 65536 CPUs";
         Error::value("-smp", given, why)
     };
     let fits = |number: &u64| (1..=CPUS_MAX).contains(number);
