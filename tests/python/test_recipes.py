@@ -50,6 +50,7 @@ def test_a_recipe_answers_its_question(name: str, tmp_path: Path) -> None:
     assert page.count("<svg") == 2 * (1 + len(told["draw"])), "each for two widths"
     assert told["question"] in page and told["answer"] in page
     assert "<th class=\"number\">misses, whole program</th>" in page
+    assert f"<td>{small:,}</td>" in page
 
 
 def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -230,6 +230,16 @@ def test_a_phone_shows_a_legible_picture_of_which_it_moves_a_part(lab: Lab) -> N
         assert scale > 0.6
 
 
+def test_a_long_name_stays_within_its_column(lab: Lab) -> None:
+    """It ran over the end of its table."""
+    assert sweep(lab, *LOADS, "--over", "latency_ns.accesses.mean=1,4", *COMMAND) == 0
+    with Browser() as browser:
+        browser.open(lab.out / "index.html", 1300, 900)
+        heads = browser.evaluate("[...document.querySelectorAll('th')].map(head =>"
+                                 " [head.textContent, head.scrollWidth <= head.clientWidth])")
+    assert ["latency_ns.accesses.mean", True] in heads and all(fits for _, fits in heads)
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     ([*COMMAND], "nothing to sweep over; --over KEY=VALUE,VALUE names"),
     ([*LOADS], "no command to run; put it behind --"),

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from sluice.quantity import short
 from sluice.report import svg
 from sluice.report.template import environment
 from sluice.reproduce.page import style
@@ -25,7 +26,7 @@ def render(document: dict[str, Any]) -> str:
     told = list(dict.fromkeys(name for row in document["rows"] for name in row["told"]))
     template = environment().get_template("recipes/page.html")
     return template.render(style=style(), document=document, pictures=[*drawn, slowdown], told=told,
-                           short=_short)
+                           short=short)
 
 
 def _picture(document: dict[str, Any], name: str, label: str,
@@ -79,8 +80,3 @@ def _lines(axes: Axes, document: dict[str, Any],
         known = [(size, value) for size, value in points if value]
         axes.plot([size for size, _ in known], [value for _, value in known], marker="o",
                   color=svg.colour(index), linewidth=svg.LINE_WIDTH, label=policy)
-
-
-def _short(value: float) -> str:
-    """Three digits, and no exponent."""
-    return f"{float(f'{value:.3g}'):,.12g}".replace(",", " ")
