@@ -80,6 +80,17 @@ def test_headline_says_what_stats_say(tmp_path: Path) -> None:
     assert page.cards["a", "hit-ratio"] == "2.50 %"
 
 
+def test_notes_are_those_that_the_page_refers_to(tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    assert main([str(runs.run(tmp_path / "a")), "-o", str(output)]) == 0
+    page = output.read_text()
+    there = re.findall(r'<li id="note-(\w+)">', page)
+    links = re.findall(r'<a href="#note-(\w+)">(\d+)</a>', page)
+    assert "late" in there and "sampled" not in there, "this run has no sampled hits"
+    assert {(slug, str(there.index(slug) + 1)) for slug in there if slug != "histograms"} \
+        == set(links)
+
+
 def test_tables_hold_every_run_in_its_column(tmp_path: Path) -> None:
     first = runs.run(tmp_path / "a")
     second = runs.run(tmp_path / "b", traps=1_234_567, soft=0,
@@ -250,6 +261,8 @@ def test_a_simulation_has_a_page(tmp_path: Path) -> None:
     page = report(folder)
     assert "1 simulated run" in page.text
     assert page.cards["sim", "hit-ratio"] == "75.0 %"
+    assert page.cards["sim", "misses"] == "10", "a simulation has no traps"
+    assert ("sim", "traps") not in page.cards and "traps" not in page.rows
     assert "No timeline" not in page.text
     assert "No miss was timed" not in page.text, "it is timed in virtual time"
     assert "access-cdf" not in page.ids

@@ -121,6 +121,8 @@ def _tiles(run: Run) -> list[Tile]:
     traps, wall = stats.number("traps"), stats.number("wall_s")
     rate = (f"{units.count(traps / wall)} per second",) if traps and wall else ()
     tiles = [Tile("traps", "traps", units.count(traps), rate, note="traps")]
+    if run.simulated:
+        tiles = [Tile("misses", "misses", units.count(stats.number("cache", "misses")))]
     late = stats.number("late", "ratio")
     if late is not None:
         good = late <= LATE_RATIO_MAX
@@ -318,7 +320,9 @@ def counter_grid(runs: list[Run]) -> Grid:
     """Every counter, a column for each run."""
     rows = []
     for metric, label, path, write, note in _COUNTERS:
-        values = [run.stats.number(*path) for run in runs]
+        # A simulation has no traps: it counts its misses there.
+        values = [None if run.simulated and metric == "traps" else run.stats.number(*path)
+                  for run in runs]
         if any(value is not None for value in values):
             rows.append(Row(metric, [label], [write(value) for value in values], note))
     return Grid("counters", "Counters", "", [""], [run.label for run in runs], rows,

@@ -6,7 +6,7 @@ NOTES: dict[str, tuple[str, str]] = {
         "An access to a page that was not mapped. A miss: the page was on flash. A soft trap: the"
         " page was in the cache already, fetched ahead, fetched for another thread, or unmapped on"
         " purpose to learn whether it is still used. Spurious: another thread had mapped the page"
-        " meanwhile. Accesses to mapped pages run at full speed and are counted by nobody.",
+        " meanwhile. Accesses to mapped pages run at full speed, and nobody counts them.",
     ),
     "latency": (
         "Modelled and achieved latency",
