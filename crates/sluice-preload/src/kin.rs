@@ -31,11 +31,32 @@ next!(next_clone: c"clone"(
     function: Function, stack: *mut c_void, flags: c_int, argument: *mut c_void,
     parent: *mut pid_t, tls: *mut c_void, child: *mut pid_t) -> c_int);
 
+/// What the kernel reads and writes for a call that makes a child: an address and bytes of each.
+type Used = [(usize, usize); 4];
+
+const ID: usize = size_of::<pid_t>();
+const NOTHING: Used = [(0, 0); 4];
+
+/// Makes that resident. What the kernel wrote to a page that is missing in the child would be lost
+/// with the page; in signal mode the call would fail.
+///
+/// # Safety
+/// Between [`prepare`] and the call.
+unsafe fn touch(used: Used) {
+    for (at, bytes) in used {
+        let from = at & !(PAGE - 1);
+        let pages = (at - from).saturating_add(bytes).div_ceil(PAGE);
+        // SAFETY: `prepare` has taken the lock.
+        unsafe { touch_pages(from, pages) };
+    }
+}
+
 /// Makes a call that returns twice, with a memory for each.
-unsafe fn forking(call: impl FnOnce() -> c_int) -> c_int {
+unsafe fn forking(used: Used, call: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: in the order of `fork`.
     unsafe {
         prepare();
+        touch(used);
         let pid = call();
         match pid {
             0 => child(),
@@ -50,7 +71,7 @@ unsafe fn forking(call: impl FnOnce() -> c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _Fork() -> pid_t {
     // SAFETY: passed on.
-    unsafe { forking(|| next_fork()) }
+    unsafe { forking(NOTHING, || next_fork()) }
 }
 
 /// What the child of a `clone` runs. Under the locks that a fork holds.
@@ -101,6 +122,9 @@ pub unsafe extern "C" fn clone(
         prepare();
         // The child needs its stack before its own faults are served.
         touch_pages((stack as usize).wrapping_sub(8 * PAGE), 8);
+        let mut ids = NOTHING;
+        ids[..2].copy_from_slice(&[(parent_id as usize, ID), (child_id as usize, ID)]);
+        touch(ids);
         *BEGUN.0.get() = Some((function, argument));
         let nothing = core::ptr::null_mut();
         let pid = next_clone(begin, stack, flags, nothing, parent_id, tls, child_id);
@@ -109,26 +133,32 @@ pub unsafe extern "C" fn clone(
     }
 }
 
-/// Whether a call by its number makes a child with a memory of its own, which goes on where its
-/// parent is.
-unsafe fn forks(number: c_long, args: &[usize; 6]) -> bool {
-    const CLONE_VM: u64 = libc::CLONE_VM as u64;
-    /// The first version of the record of `clone3`.
-    const SHORTEST_RECORD: usize = 64;
+/// What a call by its number uses, if it makes a child with a memory of its own, which goes on
+/// where its parent is.
+unsafe fn forks(number: c_long, args: &[usize; 6]) -> Option<Used> {
+    const CLONE_VM: usize = libc::CLONE_VM as usize;
+    /// Where the call has the number of a child.
+    const OF_CHILD: usize = if cfg!(target_arch = "x86_64") { 3 } else { 4 };
+    /// The first version of the record of `clone3`, in words.
+    const SHORTEST_RECORD: usize = 8;
+    let mut used = NOTHING;
     match number {
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_fork => true,
-        libc::SYS_clone => args[0] as u64 & CLONE_VM == 0 && args[1] == 0,
-        // What is shorter, or not there, is the kernel's to refuse.
-        libc::SYS_clone3 if args[0] != 0 && args[1] >= SHORTEST_RECORD => {
-            // SAFETY: the program's record: flags first, the stack behind four more words.
-            let (flags, stack) = unsafe {
-                let record = args[0] as *const u64;
-                (record.read_unaligned(), record.add(5).read_unaligned())
-            };
-            flags & CLONE_VM == 0 && stack == 0
+        libc::SYS_fork => Some(used),
+        libc::SYS_clone => {
+            used[..2].copy_from_slice(&[(args[2], ID), (args[OF_CHILD], ID)]);
+            (args[0] & CLONE_VM == 0 && args[1] == 0).then_some(used)
         }
-        _ => false,
+        // What is shorter, or not there, is the kernel's to refuse.
+        libc::SYS_clone3 if args[0] != 0 && args[1] >= SHORTEST_RECORD * size_of::<usize>() => {
+            let record = args[0] as *const [usize; SHORTEST_RECORD];
+            // SAFETY: the program's record.
+            let [flags, pidfd, child, parent, _, stack, ..] = unsafe { record.read_unaligned() };
+            used[..3].copy_from_slice(&[(pidfd, ID), (child, ID), (parent, ID)]);
+            used[3] = (args[0], args[1].min(PAGE));
+            (flags & CLONE_VM == 0 && stack == 0).then_some(used)
+        }
+        _ => None,
     }
 }
 
@@ -158,8 +188,10 @@ pub unsafe extern "C" fn syscall(
     let address = |p: *mut c_void| p as c_long;
     // SAFETY: passed on.
     unsafe {
+        if let Some(used) = forks(number, &args) {
+            return forking(used, || pass() as c_int).into();
+        }
         match number {
-            _ if forks(number, &args) => forking(|| pass() as c_int).into(),
             libc::SYS_mmap if d as c_int & libc::MAP_FIXED != 0 => address(mmap(
                 at,
                 b,

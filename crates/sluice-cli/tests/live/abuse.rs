@@ -214,6 +214,13 @@ fn a_child_of_a_raw_system_call_does() {
     all_well(forks(), &["raw-fork", "raw-clone", "raw-clone3"]);
 }
 
+/// The child's own number went with the page that the kernel had written it to, and in signal mode
+/// the calls failed, since the kernel does not wait for a page.
+#[test]
+fn the_numbers_of_a_child_are_where_the_call_was_to_put_them() {
+    all_well(forks(), &["clone-ids", "raw-clone-ids", "raw-clone3-ids"]);
+}
+
 /// It finds no memory, rather than memory with wrong contents. Its first call of a hook says so.
 #[test]
 fn a_child_of_an_instruction_of_the_program_has_no_memory_of_the_device() {
