@@ -107,7 +107,7 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Writes the last block and the index. `executed` has the instructions of each CPU at its
-    /// end, for those after its last access; a CPU that it does not reach, or says less of, ended
+    /// end, with those after its last access; a CPU that it does not reach, or says less of, ended
     /// with its last access.
     ///
     /// # Errors
@@ -116,7 +116,9 @@ impl<W: Write + Seek> Writer<W> {
         self.flush()?;
         let counts = self.encoder.counts();
         let of = |list: &[u64], cpu: usize| list.get(cpu).copied().unwrap_or(0);
-        let cpus = (0..counts.len()).map(|cpu| of(counts, cpu).max(of(executed, cpu)));
+        let last = executed.iter().rposition(|count| *count > 0);
+        let all = counts.len().max(last.map_or(0, |cpu| cpu + 1));
+        let cpus = (0..all).map(|cpu| of(counts, cpu).max(of(executed, cpu)));
         self.index.cpus = cpus.collect();
         self.index.accesses = self.encoder.total();
         let at = self.offset;

@@ -382,6 +382,41 @@ fn one_cpu_can_be_taken_out_and_several_are_lost() {
     );
 }
 
+/// Without fetches those after the last access went.
+#[test]
+fn no_format_loses_an_instruction_at_its_end() {
+    let dir = TempDir::new().unwrap();
+    let [text, records, a, b, c] = ["t", "r", "a", "b", "c"].map(|name| dir.path().join(name));
+    for after in [0, 1, 9_000] {
+        let lines = "I  00001000,4\n L 00005000,8\n".to_owned();
+        let lines = lines + &"I  00001004,4\n".repeat(after);
+        std::fs::write(&text, &lines).unwrap();
+        let mut record = [0u8; 64];
+        record[32] = 64;
+        std::fs::write(&records, [&record[..], &vec![0; 64 * after]].concat()).unwrap();
+        let of_text = lines.lines().filter(|line| line.starts_with('I')).count() as u64;
+        let of_records = std::fs::metadata(&records).unwrap().len() / 64;
+        for (from, path, due) in [
+            ("lackey", &text, of_text),
+            ("champsim", &records, of_records),
+        ] {
+            assert_eq!(
+                run(from, path, "sluice", &a, &Options::default()).accesses,
+                1
+            );
+            assert_eq!(Reader::open(&a).unwrap().cpus(), [due], "{from}");
+            run(from, path, "champsim", &b, &Options::default());
+            assert_eq!(std::fs::metadata(&b).unwrap().len(), 64 * due, "{from}");
+            run("sluice", &a, "champsim", &c, &Options::default());
+            assert_eq!(std::fs::read(&c).unwrap(), std::fs::read(&b).unwrap());
+        }
+    }
+    // No access at all.
+    std::fs::write(&records, [0; 64 * 7]).unwrap();
+    run("champsim", &records, "sluice", &a, &Options::default());
+    assert_eq!(Reader::open(&a).unwrap().cpus(), [7]);
+}
+
 /// CPUs go on after their last accesses, and an instruction that ends the trace has none at all.
 #[test]
 fn instructions_after_the_last_access_are_kept() {

@@ -86,6 +86,10 @@ impl Source for Read {
         Ok(true)
     }
 
+    fn executed(&self) -> &[u64] {
+        core::slice::from_ref(&self.instructions)
+    }
+
     fn notes(&self) -> Vec<String> {
         vec![format!(
             "{} instructions; sizes are made up: {DATA_BYTES} bytes, {FETCH_BYTES} of a fetch",
@@ -101,6 +105,7 @@ fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>
         filled: 0,
         out: output.stream(),
         counts: Vec::new(),
+        executed: Vec::new(),
         open: None,
         written: 0,
         split: 0,
@@ -159,6 +164,8 @@ struct Made {
     out: Box<dyn Write>,
     /// Instructions of each CPU that were written.
     counts: Vec<u64>,
+    /// What each CPU has executed at its end.
+    executed: Vec<u64>,
     open: Option<Instruction>,
     written: u64,
     /// Instructions that became several.
@@ -207,17 +214,25 @@ impl Made {
         let Some(instruction) = self.open.take() else {
             return Ok(());
         };
-        let cpu = instruction.cpu as usize;
-        let cpus = self.counts.len().max(cpu + 1);
+        self.fill(instruction.cpu, instruction.number)?;
+        let count = &mut self.counts[instruction.cpu as usize];
+        *count = (*count).max(instruction.number + 1);
+        self.write(&instruction)
+    }
+
+    /// Writes the instructions without memory that a CPU executes before the one of this number.
+    fn fill(&mut self, cpu: u32, before: u64) -> Result<(), Error> {
+        let at = cpu as usize;
+        let cpus = self.counts.len().max(at + 1);
         self.counts.resize(cpus, 0);
-        let filler = instruction.number.saturating_sub(self.counts[cpu]);
+        let filler = before.saturating_sub(self.counts[at]);
         self.check_fill(filler)?;
         self.filled += filler;
-        for number in self.counts[cpu]..instruction.number {
-            self.write(&Instruction::new(instruction.cpu, number))?;
+        for number in self.counts[at]..before {
+            self.write(&Instruction::new(cpu, number))?;
         }
-        self.counts[cpu] = self.counts[cpu].max(instruction.number + 1);
-        self.write(&instruction)
+        self.counts[at] = self.counts[at].max(before);
+        Ok(())
     }
 }
 
@@ -245,8 +260,15 @@ impl Sink for Made {
         Ok(())
     }
 
+    fn executed(&mut self, cpus: &[u64]) {
+        self.executed = cpus.to_vec();
+    }
+
     fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {
         self.close()?;
+        for (cpu, count) in (0..).zip(core::mem::take(&mut self.executed)) {
+            self.fill(cpu, count)?;
+        }
         self.out.flush().map_err(Error::io("writing a trace"))?;
         let mut notes = vec![format!(
             "{} instructions, none of them a branch, none with registers",

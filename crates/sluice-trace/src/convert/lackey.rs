@@ -73,6 +73,10 @@ impl Source for Read {
         }
         Ok(true)
     }
+
+    fn executed(&self) -> &[u64] {
+        core::slice::from_ref(&self.begun)
+    }
 }
 
 impl Read {
