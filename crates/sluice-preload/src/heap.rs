@@ -20,8 +20,9 @@ std::thread_local! {
     static HOLDER: Cell<u32> = const { Cell::new(0) };
 }
 
+/// The number of the calling thread, asked once.
 #[inline(always)]
-fn holder() -> u32 {
+pub fn holder() -> u32 {
     if HOLDER.get() == 0 {
         HOLDER.set(thread_id());
     }

@@ -13,6 +13,7 @@ use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
 use crate::exec::leaving;
 use crate::fork::{child, parent, prepare, touch_pages};
+use crate::futex;
 use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
@@ -24,7 +25,7 @@ use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_void, pid_t};
-use sluice_region::PAGE;
+use sluice_region::{PAGE, call};
 
 next!(next_fork: c"_Fork"() -> pid_t);
 next!(next_clone: c"clone"(
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn syscall(
 ) -> c_long {
     let args = [a, b, c, d, e, f];
     // SAFETY: what the program asked for.
-    let pass = || answer(unsafe { sluice_region::call(number, args) });
+    let pass = || answer(unsafe { call(number, args) });
     if engine().is_none() {
         return pass();
     }
@@ -230,6 +231,7 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_getrlimit => getrlimit(a as c_int, b as *mut _).into(),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_setrlimit => setrlimit(a as c_int, b as *const _).into(),
+            libc::SYS_futex => futex::by_number(args, |args| answer(call(number, args))),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
             _ => making_durable(number, &args)
                 .or_else(|| moving(number, &args))

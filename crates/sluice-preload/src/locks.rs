@@ -3,80 +3,29 @@
 //! A thread that waits there has the kernel read a word of it. If its page is missing, the C
 //! library ends the program: no other program has such a word. So its pages stay until the wait is
 //! over. A lock that is free costs no more than the attempt.
+//!
+//! Some mutexes are the kernel's in both modes: see [`crate::owned`].
 
 use crate::buffers::signal_engine;
 use crate::next;
+use crate::owned::{Lock, Wait, take};
+use crate::stay::{Stay, value};
 use crate::waits::Held;
-use core::ptr::read_volatile;
-use libc::{c_int, c_void, clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t};
+use libc::{c_int, clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t};
 use libc::{pthread_rwlock_t, sem_t, timespec};
-use sluice_region::{PAGE, errno};
-use sluice_runtime::{Engine, may_stay};
-
-/// Pages of a condition and of its mutex, each of which may lie across two.
-const MOST: usize = 4;
-
-/// Pages that stay, until this is dropped: also where a wait ends because its thread is cancelled.
-struct Stay {
-    engine: &'static Engine,
-    pages: [usize; MOST],
-    count: usize,
-}
-
-impl Stay {
-    /// Has what of some values lies on the device stay there, and brings it.
-    fn of<const N: usize>(values: [(*const c_void, usize); N]) -> Option<Stay> {
-        let engine = signal_engine()?;
-        let mut stay = Stay {
-            engine,
-            pages: [0; MOST],
-            count: 0,
-        };
-        for (at, bytes) in values {
-            let (first, last) = (
-                at as usize & !(PAGE - 1),
-                (at as usize + bytes - 1) & !(PAGE - 1),
-            );
-            stay.add(first);
-            if last != first {
-                stay.add(last);
-            }
-        }
-        if stay.count == 0 {
-            return None;
-        }
-        let pages = &stay.pages[..stay.count];
-        engine.begin_wait(pages);
-        for page in pages {
-            // SAFETY: the program's own value is in this page, which the device serves.
-            unsafe { read_volatile(*page as *const u8) };
-        }
-        Some(stay)
-    }
-
-    fn add(&mut self, page: usize) {
-        if self.engine.is_placed(page) {
-            self.pages[self.count] = page;
-            self.count += 1;
-        }
-    }
-}
-
-impl Drop for Stay {
-    fn drop(&mut self) {
-        self.engine.end_wait(&self.pages[..self.count]);
-    }
-}
-
-fn value<T>(of: *const T) -> (*const c_void, usize) {
-    (of.cast(), size_of::<T>())
-}
+use sluice_region::errno;
+use sluice_runtime::may_stay;
 
 /// Whether a wait at a value may need its pages to stay.
 #[inline]
 fn may_need<T>(of: *const T) -> bool {
     let at = of as usize;
     may_stay(at) || may_stay(at.wrapping_add(size_of::<T>() - 1))
+}
+
+/// Has what of some values lies on the device stay there, in signal mode.
+fn stay<const N: usize>(values: [(*const libc::c_void, usize); N]) -> Option<Stay> {
+    Stay::of(signal_engine()?, values)
 }
 
 unsafe extern "C-unwind" {
@@ -102,13 +51,17 @@ macro_rules! locks {
             next!(attempt: $attempt($lock: $type) -> c_int);
             // SAFETY: passed on; null or the program's time.
             unsafe {
+                if let Some(hold) = $lock.owned() {
+                    $(let mut $time = Held::of($time);)?
+                    return take(&hold, || $next($lock $(, $clock)? $(, $time.at())?));
+                }
                 if !may_need($lock) {
                     return $next($lock $(, $clock)? $(, $time)?);
                 }
                 if let Some(result) = $try(|| attempt($lock)) {
                     return result;
                 }
-                let _stay = Stay::of([value($lock.cast_const())]);
+                let _stay = stay([value($lock.cast_const())]);
                 $(let mut $time = Held::of($time);)?
                 $next($lock $(, $clock)? $(, $time.at())?)
             }
@@ -176,9 +129,9 @@ macro_rules! waits {
             // SAFETY: passed on; null or the program's time.
             unsafe {
                 let stays = $(may_need($at) ||)+ false;
-                let _stay = stays.then(|| Stay::of([$(value($at.cast_const())),+])).flatten();
+                let _stay = stays.then(|| stay([$(value($at.cast_const())),+])).flatten();
                 $(let mut $time = Held::of($time);)?
-                $next($($at),+ $(, $clock)? $(, $time.at())?)
+                ($($at,)+).over(|| $next($($at),+ $(, $clock)? $(, $time.at())?))
             }
         }
     )+};

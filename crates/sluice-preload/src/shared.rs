@@ -43,6 +43,14 @@ pub fn cut(addr: usize, len: usize) {
     }
 }
 
+/// Leaves a page to the kernel for good.
+pub fn leave(page: usize) {
+    cut(page, PAGE);
+    if let Some(engine) = engine() {
+        engine.count(Counter::SharedBytes, PAGE as u64);
+    }
+}
+
 /// Moves or resizes a mapping by a call to the kernel. What was on the device is so afterwards.
 pub fn moved(
     addr: usize,

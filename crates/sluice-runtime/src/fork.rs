@@ -301,7 +301,7 @@ impl Core {
         let hit_ns = engine.block().get(Counter::HitNs);
         engine.set_block(self.live.block());
         self.host.residency = self.live.residency();
-        self.host.progress.waited.forget();
+        self.host.forget_waits();
         // A lease is the parent's. Until the program goes on in the child, nobody reads its memory.
         self.give_leased_back(engine);
         let used = self.host.used.runs().flatten();

@@ -140,7 +140,7 @@ impl Host {
             top: 0,
             closed: Bits::new(pages as usize),
             used: Groups::new(pages as usize),
-            progress: Progress::new(),
+            progress: Progress::new(pages as usize),
             mapped: 0,
             alone: false,
             can_be_interrupted: false,

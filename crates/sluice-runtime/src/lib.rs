@@ -111,6 +111,6 @@ pub use sources::FileKind;
 pub use space::Space;
 pub use spare::Spare;
 pub use state::{Plan, Wait};
-pub use stay::may_stay;
+pub use stay::{may_be_placed, may_stay};
 pub use thread::{prepare as prepare_threads, running as running_threads};
 pub use told::Hint;

@@ -68,15 +68,15 @@ pub struct Progress {
     now_ns: u64,
     held: [Held; MAX_HELD],
     held_count: usize,
-    /// Pages with words at which threads wait in the kernel.
+    /// Pages with words that the kernel reads or writes.
     pub waited: Waited,
     /// A thread forks.
     pub all_stay: bool,
 }
 
 impl Progress {
-    /// Nothing has trapped yet.
-    pub fn new() -> Progress {
+    /// Nothing has trapped yet. So many pages may be waited for.
+    pub fn new(pages: usize) -> Progress {
         let none = Held {
             lpn: 0,
             until_trap: 0,
@@ -88,7 +88,7 @@ impl Progress {
             now_ns: 0,
             held: [none; MAX_HELD],
             held_count: 0,
-            waited: Waited::new(),
+            waited: Waited::new(pages),
             all_stay: false,
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_few_pages_in_turn_are_held_and_leave_after_all() {
         for pages in 1..=8 {
-            let mut progress = Progress::new();
+            let mut progress = Progress::new(0);
             let rounds = OFTEN as u64 * pages;
             for n in 0..rounds {
                 assert!((n..pages).all(|page| !progress.holds(page)), "too soon");
@@ -173,7 +173,7 @@ mod tests {
     /// A timer's handler asks for a page each time that the program has asked for one.
     #[test]
     fn pages_between_them_change_nothing() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(0);
         for n in 0..8 * OFTEN as u64 {
             progress.trapped(n % 8, None, 0);
             progress.trapped(OTHER + n, None, 0);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_sweep_over_more_pages_holds_none() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(0);
         for n in 0..10_000 {
             progress.trapped(n % 19, None, 0);
             assert!((0..19).all(|page| !progress.holds(page)), "after {n}");
@@ -193,7 +193,7 @@ mod tests {
     /// One thread goes through many pages, each of which takes that of the other away.
     #[test]
     fn a_thread_that_others_keep_from_its_page_has_it_for_a_while() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(0);
         for n in 0..OFTEN as u64 {
             assert!(!progress.holds(7), "after {n}");
             progress.trapped(7, Some(1), 100);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_more_pages_are_held_than_there_is_room_for() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(0);
         for page in 0..2 * MAX_HELD as u64 {
             (0..OFTEN).for_each(|_| progress.trapped(page, Some(page as u32), 0));
         }

@@ -1,53 +1,135 @@
-//! Has pages stay while a thread of the program waits at words of theirs: see
+//! Has pages stay while the kernel may read or write words of theirs: see
 //! [`Waited`](crate::waited::Waited).
 
-use crate::calm;
+use crate::calm::calm;
 use crate::engine::Engine;
+use crate::filter;
+use crate::host::Host;
 use crate::session::Trap;
-use crate::waited::Waited;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
+use sluice_region::sys;
 
-/// Among which addresses all memory of the device lies in signal mode: none in event mode. Programs
-/// take locks so often that no more can be asked for each.
-static FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
-static TO: AtomicUsize = AtomicUsize::new(0);
+/// Addresses among which memory lies. Programs take locks so often that no more can be asked for
+/// each.
+struct Reach {
+    from: AtomicUsize,
+    to: AtomicUsize,
+}
+
+impl Reach {
+    const fn none() -> Reach {
+        Reach {
+            from: AtomicUsize::new(usize::MAX),
+            to: AtomicUsize::new(0),
+        }
+    }
+
+    fn add(&self, start: usize, len: usize) {
+        self.from.fetch_min(start, Relaxed);
+        self.to.fetch_max(start + len, Relaxed);
+    }
+
+    #[inline]
+    fn has(&self, addr: usize) -> bool {
+        (self.from.load(Relaxed)..self.to.load(Relaxed)).contains(&addr)
+    }
+}
+
+/// All memory of the device.
+static ALL: Reach = Reach::none();
+/// The same in signal mode, and none in event mode.
+static SIGNAL: Reach = Reach::none();
+
+/// Whether an address may be one of the device's.
+#[inline]
+pub fn may_be_placed(addr: usize) -> bool {
+    ALL.has(addr)
+}
 
 /// Whether a wait at a word of this address may need its page to stay.
 #[inline]
 pub fn may_stay(addr: usize) -> bool {
-    (FROM.load(Relaxed)..TO.load(Relaxed)).contains(&addr)
+    SIGNAL.has(addr)
 }
 
 impl Engine {
     /// Memory of the device is going to be at these addresses.
     pub(crate) fn reach(trap: Trap, start: usize, len: usize) {
+        if len > 0 {
+            ALL.add(start, len);
+        }
         if trap == Trap::Signal && len > 0 {
-            FROM.fetch_min(start, Relaxed);
-            TO.fetch_max(start + len, Relaxed);
+            SIGNAL.add(start, len);
         }
     }
 
     /// Has the pages with these addresses stay from their next use on, because a thread is going to
     /// wait at words of theirs.
     pub fn begin_wait(&self, at: &[usize]) {
-        self.with_waited(at, Waited::add);
+        self.with_pages(at, |host, lpn| host.progress.waited.add(lpn));
     }
 
     /// Ends what [`begin_wait`](Self::begin_wait) began.
     pub fn end_wait(&self, at: &[usize]) {
-        self.with_waited(at, Waited::remove);
-    }
-
-    fn with_waited(&self, at: &[usize], change: fn(&mut Waited, u64)) {
-        calm(|| {
-            let mut core = self.core.lock();
-            let host = &mut core.host;
-            for at in at {
-                if let Some(lpn) = host.lpn(*at) {
-                    change(&mut host.progress.waited, lpn);
-                }
+        self.with_pages(at, |host, lpn| {
+            if host.progress.waited.remove(lpn) {
+                host.stays_no_more(lpn);
             }
         });
+    }
+
+    /// Has the pages with these addresses stay from their next use on, because a thread is going to
+    /// have a mutex there, with which it may end.
+    pub fn hold(&self, thread: u32, at: &[usize]) {
+        self.with_pages(at, |host, lpn| host.progress.waited.hold(thread, lpn));
+    }
+
+    /// The thread has it no longer.
+    pub fn let_go(&self, thread: u32, at: &[usize]) {
+        self.with_pages(at, |host, lpn| {
+            if host.progress.waited.let_go(thread, lpn) {
+                host.stays_no_more(lpn);
+            }
+        });
+    }
+
+    /// Looks which threads are gone that had mutexes: somebody has found one of them.
+    pub fn forget_gone(&self) {
+        calm(|| self.core.lock().host.forget_gone());
+    }
+
+    fn with_pages(&self, at: &[usize], change: impl Fn(&mut Host, u64)) {
+        calm(|| {
+            let mut core = self.core.lock();
+            for at in at {
+                if let Some(lpn) = core.host.lpn(*at) {
+                    change(&mut core.host, lpn);
+                }
+            }
+            if core.host.progress.waited.has_many() {
+                core.host.forget_gone();
+            }
+        });
+    }
+}
+
+impl Host {
+    /// What a thread had that is gone stays no longer. The kernel has looked at it by then.
+    fn forget_gone(&mut self) {
+        // A filter may end the thread for the question.
+        if filter::is_set() {
+            return;
+        }
+        // SAFETY: no pointers; no signal is sent.
+        let process = unsafe { libc::getpid() };
+        let is_gone = |thread: u32| {
+            // SAFETY: as above.
+            let asked = unsafe { sys!(libc::SYS_tgkill, process, thread, 0) };
+            asked == Err(libc::ESRCH)
+        };
+        for lpn in self.progress.waited.take_gone(is_gone) {
+            self.stays_no_more(lpn);
+        }
     }
 }

@@ -31,6 +31,7 @@ mod real_programs;
 mod regions;
 mod replaced;
 mod results;
+mod robust;
 mod sampling;
 #[path = "../schema/mod.rs"]
 mod schema;

@@ -47,7 +47,7 @@ impl Host {
         self.orphan_count = 0;
         self.leaving.clear();
         self.coming.clear();
-        self.progress.waited.forget();
+        self.forget_waits();
         (self.sampler, self.watched) = (None, None);
         Ok(())
     }

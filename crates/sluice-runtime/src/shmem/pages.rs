@@ -36,7 +36,7 @@ impl Pages {
             processes: Vec::new(),
             extents: Extents::new(pages),
             written: vec![false; pages as usize].into(),
-            progress: Progress::new(),
+            progress: Progress::new(0),
             orphans: Vec::new(),
             late: Vec::new(),
             residency,
