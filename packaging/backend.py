@@ -1,7 +1,7 @@
 """Builds the wheel `sluice-cxl`: maturin's, with the command and its libraries in it.
 
-The wheel needs no checkout: it carries the `sluice` command, the libraries that live runs, guests
-and programs in C use, their headers, and the experiments. cargo builds them first; then they lie in
+The wheel needs no checkout. It carries the `sluice` command, the experiments, and the libraries for
+live runs, guests and programs in C, with their headers. cargo builds them first. Then they lie in
 two folders which maturin takes along, and which go when the wheel is made.
 """
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks the prose of pages (`make lint`): sentences of 40 words at most, and no word to avoid.
+"""Checks prose (`make lint`): sentences of 40 words at most, and no word to avoid.
 
-The words are those of the table in CONTRIBUTING.md's style sheet. Generated pages, code and
-records are not looked at.
+The words are those of the table in CONTRIBUTING.md's style sheet. Both rules hold for pages, and
+for comments and docstrings of programs (scripts/prose_code.py). Strings of programs are searched
+for words to avoid. Generated pages and headers, code and records are not looked at.
 
-All that people write and read must be short as a whole too: README, the other pages beside it,
-and docs, with the code in them. Not counted are pages and tables that a command writes
-(`WRITTEN`), and the records in experiments. A word has a letter or a digit, so that bars of
-tables and arrows of drawings are none. `--count` prints each page's.
+Pages must be short as a whole too: README, the other pages beside it, and docs, with the code in
+them. Not counted are pages and tables that a command writes (`WRITTEN`), and the records in
+experiments. A word has a letter or a digit, so that bars of tables and arrows of drawings are
+none. `--count` prints each page's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import prose_code
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 40
@@ -34,6 +37,8 @@ WRITTEN = {
 RESULTS = re.compile(r"docs/(cmm-h|cxl-ssd-sim|cylon|esf|skybyte)-results\.md")
 WRITTEN_LINE = re.compile(r"^(\||# Results(: .*)?$|Written by `sluice reproduce`"
                           r"|\d+ of \d+ (claims match|checks hold))")
+# Programs that quote words to avoid.
+QUOTES = ("tests/python/test_prose.py",)
 END = re.compile(r"(?<=[.!?])[\")*`]*\s+(?=[\[(*`\"]*[A-Z0-9`])")
 
 
@@ -73,16 +78,35 @@ def plain(passage: str) -> str:
 
 
 def found(text: str, words: dict[re.Pattern[str], str]) -> Iterator[tuple[int, str]]:
-    """What is wrong in a page, each with the line of its passage."""
+    """What is wrong in a page or comment, each with the line of its passage."""
     for line, passage in passages(text):
         said = plain(passage)
         for sentence in END.split(said):
             parts = [part for part in sentence.split() if re.search(r"\w", part)]
             if len(parts) > LONGEST:
                 yield line, f"a sentence of {len(parts)} words: {' '.join(parts[:8])} .."
-        for pattern, instead in words.items():
-            if hit := pattern.search(said):
-                yield line, f'"{hit[0]}": write {instead}'
+        yield from ((line, what) for what in to_avoid(said, words))
+
+
+def to_avoid(said: str, words: dict[re.Pattern[str], str]) -> Iterator[str]:
+    for pattern, instead in words.items():
+        if hit := pattern.search(said):
+            yield f'"{hit[0]}": write {instead}'
+
+
+def wrong_in_programs(root: Path, words: dict[re.Pattern[str], str]) -> Iterator[str]:
+    """What is wrong in comments, and which words of strings are to be avoided."""
+    for name, texts in prose_code.programs(root):
+        if name in QUOTES:
+            continue
+        wrong = []
+        for begins, text, is_comment in texts:
+            if is_comment:
+                wrong += [(begins + line - 1, what) for line, what in found(text, words)]
+            else:
+                said = plain(" ".join(text.split()))
+                wrong += [(begins, what) for what in to_avoid(said, words)]
+        yield from (f"{name}:{line}: {what}" for line, what in sorted(wrong))
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -112,6 +136,7 @@ def main() -> int:
     wrong = [f"{name}:{line}: {what}"
              for name, text in pages()
              for line, what in found(text.split(TABLE)[0], words)]
+    wrong += wrong_in_programs(ROOT, words)
     if total > MOST:
         wrong.append(f"all pages together have {total:,} words, {MOST:,} are the most: "
                      "see scripts/prose.py --count")

@@ -41,7 +41,7 @@ ran; 1: a run failed; 130: interrupted, and the same command goes on. See [sweep
 }
 WIDTH = 100
 PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
-# Neighbouring caches whose latencies differ by this much are told of.
+# The reference lists neighbouring caches whose latencies differ by this much.
 JUMP = 0.1
 # crates/sluice-model/tests/allocation.rs holds the sums for a terabyte to their bounds.
 EVICTION_MEMORY = """

@@ -1,8 +1,8 @@
 """Many mutants in one build, each behind a switch that the environment sets.
 
-A mutant's price is then its tests alone, and only those that reach it: a run without a mutant
-writes down which switches each test program passes. cargo-mutants says what the mutants are; the
-changed sources lie in a clone, and the tree is never touched.
+A mutant costs only the tests that reach it: a run without a mutant writes down which switches each
+test program passes. cargo-mutants lists the mutants. The changed sources lie in a clone, and the
+tree is never touched.
 """
 
 import json

@@ -1,11 +1,11 @@
-/* A join that tells the device what it will need: the index of the small table is pinned, and each
-   part of the large table is prefetched while the part before it is worked on.
+/* A join that prepares the device for what it needs: the index of the small table is pinned, and
+   each part of the large table is prefetched while the part before it is worked on.
 
    cc -std=c11 -O2 -I crates/sluice-control/include examples/control-c/join.c -o join \
       -L target/release -lsluice_control -Wl,-rpath,$PWD/target/release
    target/release/sluice run --set device.capacity=1GiB --set cache.capacity=8MiB -- ./join
 
-   Without Sluice it computes the same. With an argument it tells the device nothing. */
+   Without Sluice it computes the same. With an argument it sends the device no command. */
 #include "sluice_control.h"
 #include <stdio.h>
 #include <stdlib.h>

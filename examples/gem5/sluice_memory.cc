@@ -93,7 +93,7 @@ void SluiceMemory::catchUp() {
   fatal_if(status != SLUICE_OK, "%s: %s", name(), sluice_error(fabric.get()));
 }
 
-/* Something happens in the fabric. Who was refused sends again when there is room. */
+/* Something happens in the fabric. A requester that was refused sends again when there is room. */
 void SluiceMemory::happen() {
   catchUp();
   plan();

@@ -12,8 +12,8 @@
      argument = "110000 130000"
 
    Sluice has the same built in (endpoint.type = "fixed"). This one shows how a model that works
-   with a clock of its own, such as a DRAM simulator, tells later when a request is done; with
-   -DAT_ONCE it tells at once. */
+   with a clock of its own, such as a DRAM simulator, reports later when a request is done; with
+   -DAT_ONCE it returns the time at once. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static uint64_t request(void *state, uint64_t now, uint32_t id, uint64_t addr, b
   if (memory->length == memory->room) {
     size_t room = memory->room * 2 + 16;
     struct waiting *queue = realloc(memory->queue, room * sizeof *queue);
-    if (queue == NULL) return at; /* no room to tell it later: tell it now */
+    if (queue == NULL) return at; /* no room to report it later */
     memory->queue = queue;
     memory->room = room;
   }

@@ -139,8 +139,8 @@ class Device:
 
 
 class _Alone:
-    """One caller at a time; another one is told, for to wait could be for ever: a policy may ask
-    the device whose policy it is."""
+    """One caller at a time. Another one gets an error instead of a wait, which could last for ever:
+    a policy may ask the device whose policy it is."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock

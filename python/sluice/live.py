@@ -172,7 +172,7 @@ class Control:
         return self._ask("random", *ranges)
 
     def normal(self, *ranges: str) -> Result:
-        """Pages of which nothing is said any more."""
+        """Takes back the advice on pages."""
         return self._ask("normal", *ranges)
 
     def policy(self, name: str) -> Result:

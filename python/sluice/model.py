@@ -37,7 +37,7 @@ def presets() -> list[dict[str, str]]:
 
 
 def systems() -> list[dict[str, str]]:
-    """The hosts with a device that come with Sluice, as :func:`sluice.presets` tells devices.
+    """The hosts with a device that come with Sluice, as :func:`sluice.presets` lists devices.
 
     >>> import sluice
     >>> "skybyte-full" in [system["name"] for system in sluice.systems()]
@@ -47,7 +47,7 @@ def systems() -> list[dict[str, str]]:
 
 
 def fabrics() -> list[dict[str, str]]:
-    """The fabrics that come with Sluice, as :func:`sluice.presets` tells devices.
+    """The fabrics that come with Sluice, as :func:`sluice.presets` lists devices.
 
     >>> import sluice
     >>> "esf" in [fabric["name"] for fabric in sluice.fabrics()]
@@ -68,7 +68,7 @@ def params() -> list[dict[str, Any]]:
 
 
 def host_params() -> list[dict[str, Any]]:
-    """Every parameter of a simulated host, as :func:`sluice.params` tells those of a device.
+    """Every parameter of a simulated host, as :func:`sluice.params` lists those of a device.
 
     >>> import sluice
     >>> [param["default"] for param in sluice.host_params() if param["key"] == "cpu.cores"]
@@ -78,7 +78,7 @@ def host_params() -> list[dict[str, Any]]:
 
 
 def fabric_params() -> list[dict[str, Any]]:
-    """Every parameter of a fabric, as :func:`sluice.params` tells those of a device.
+    """Every parameter of a fabric, as :func:`sluice.params` lists those of a device.
 
     >>> import sluice
     >>> "topology.kind" in [param["key"] for param in sluice.fabric_params()]

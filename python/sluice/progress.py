@@ -75,7 +75,7 @@ def of(wanted: bool | None, what: str) -> Progress | None:
 
 def _notebook() -> Callable[[], Callable[[str, float | None], None]] | None:
     """What makes a bar in the notebook that this runs in."""
-    # Whoever is in a notebook has imported it.
+    # In a notebook it is imported already.
     if "IPython" not in sys.modules:
         return None
     from IPython import get_ipython

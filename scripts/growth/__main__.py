@@ -2,9 +2,9 @@
 
     scripts/growth target/release/sluice --out docs/growth
 
-`make bench-growth` does that. Status 1: an exponent is above 1.1, or a bound is passed. --only
-takes series by their names; the page then has the others as they are kept beside it. --values takes
-the first so many values of each, which are too small to be judged.
+`make bench-growth` does that. Status 1 if an exponent is above 1.1, or a bound is passed. With
+--only it measures the named series, and the page has the others as they are kept beside it. With
+--values it takes the first so many values of each series, which are too small to be judged.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ INSTRUCTIONS_A_CORE = 500_000
 PAGES = 20_000
 
 Words = list[str]
-# With fewer pages than requests under way, each search for a victim passes over all of them: with
-# SMALL callgrind counts 4,000 instructions a record between 16 and 64 CPUs, 6,000 between 64 and
-# 256, and 5,800 between 256 and 512, more than there are pages.
+# With fewer pages than requests under way, each search for a victim passes over all of them. With
+# SMALL callgrind counts 4,000 instructions a record between 16 and 64 CPUs, and 6,000 between 64
+# and 256. Between 256 and 512 CPUs, more than there are pages, it counts 5,800.
 ROOMY = "--set device.capacity=256MiB --set cache.capacity=16MiB"
 SMALL = "--set device.capacity=256MiB --set cache.capacity=1MiB"
 

@@ -201,7 +201,7 @@ def test_verdict_of_several_claims() -> None:
         assert worse.outcome == DIFFERS and verdict([order, ratio_off, worse, against]) == DIFFERS
     assert verdict([order, ratio_off, against]) == CONTRADICTS
     assert verdict([unknown]) == UNCHECKED and verdict([]) == DIFFERS
-    # Who is not consistent shows nothing, and who claims nothing matches nothing.
+    # A claim that is not consistent shows nothing, and without claims nothing matches.
     assert verdict([order], [value_off]) == DIFFERS and verdict([], [order]) == CONSISTENT
     assert verdict([], [value_off]) == DIFFERS
     # A check that this host cannot show counts no more than such a claim.

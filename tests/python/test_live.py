@@ -58,7 +58,7 @@ def test_failures_are_of_their_kinds() -> None:
 
 
 def test_a_run_that_is_given_up_ends_its_program() -> None:
-    """Ctrl-C that only this process hears, as of a notebook. Whoever has its output still runs."""
+    """Ctrl-C that only this process hears, as in a notebook. The output's reader still runs."""
     program = "import time; print('ready', flush=True); time.sleep(600)"
     script = (f"import sluice, sys\ntry: sluice.run([sys.executable, '-c', {program!r}], "
               f"overrides={DEVICE})\nexcept KeyboardInterrupt: print('interrupted')")

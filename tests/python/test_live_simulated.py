@@ -138,8 +138,8 @@ def test_misses_are_the_same_to_the_page(accesses: tuple[Path, Path], ahead: dic
 def test_a_page_that_traps_again_and_again_is_held(accesses: tuple[Path, Path], memory: str
                                                    ) -> None:
     """Why a popular page does not agree under LIFO, where it leaves for the next miss each time: a
-    live run cannot tell it from an instruction that needs several pages at once, and lets it stay
-    for some traps."""
+    live run takes it for an instruction that needs several pages at once, and lets it stay for some
+    traps."""
     text, trace = accesses
     settings = SETTINGS | {"cache.policy": "lifo"}
     expected = simulated(settings, trace)["misses"]

@@ -51,7 +51,7 @@ def test_a_setting_is_overridden_where_there_is_one(tmp_path: Path) -> None:
 
     assert said("--version") == "--version\n"
     assert said("sim", "log", "--json") == "sim log --json --set log.size=none\n"
-    # What has no log is as before, and told apart.
+    # A run without a log is as before, and is counted apart.
     assert said("sim", "memory", "--json") == "sim memory --json\n"
     assert script().broken_runs(mutant, tmp_path) == "1"
 

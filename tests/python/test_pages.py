@@ -1,4 +1,4 @@
-"""What pages tell a reader to type, typed: the blocks of a page in order, in an empty folder."""
+"""Runs what pages say to type: the blocks of a page in order, in an empty folder."""
 
 from __future__ import annotations
 

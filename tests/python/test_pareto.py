@@ -1,4 +1,4 @@
-"""Does a sweep tell what memory costs, and which runs are best for that?"""
+"""Does a sweep say what memory costs, and which runs are best for that?"""
 
 from __future__ import annotations
 

@@ -83,6 +83,6 @@ def test_memory_by_name_is_an_array(trap: str) -> None:
 
 
 def test_there_is_no_device_without_sluice_run() -> None:
-    """The reason is told."""
+    """The error gives the reason."""
     with pytest.raises(sluice.Error, match="not under `sluice run`"):
         sluice.alloc(1)

@@ -1,4 +1,4 @@
-"""Is the power of a verdict that of its claim? Data of which everybody can tell."""
+"""Is the power of a verdict that of its claim? With data where that is plain."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_a_terminal_has_a_bar_that_ends_whole(at_once: None, terminal: Terminal) -> None:
     sluice.simulate("cylon", SMALL, "uniform:size=1MiB,ops=300000", progress=True)
     lines = terminal.getvalue().split("\r\x1b[K")[1:]
-    # Told after each 65,536 accesses.
+    # Progress is printed after each 65,536 accesses.
     assert lines[0].startswith("[#######....") and "accesses: 65,536 of 300,000, " in lines[0]
     assert len(lines) == 5 and lines[-1] == f"[{'#' * 30}] accesses: done in 0 s\n"
 

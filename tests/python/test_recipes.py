@@ -67,7 +67,7 @@ def test_a_run_that_takes_too_long_leaves_nothing_behind(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str) -> None:
     monkeypatch.setattr(session, "LIMIT_S", 2)
     monkeypatch.setattr(session, "GRACE_S", 2)
-    # Whoever has the lock is still there, whatever its parent is.
+    # A process that has the lock is still there, whatever its parent is.
     lock = tmp_path / "lock"
     script = f"{trap}exec 9>{lock}; flock 9; while :; do sleep 0.1; done"
     told = session._told([str(SLUICE), "run", "--json", "--", "bash", "-c", script])

@@ -112,7 +112,7 @@ def test_differing_settings_are_marked_and_others_are_not(tmp_path: Path) -> Non
     marked = re.findall(r'<tr data-metric="([^"]+)" class="marked">', output.read_text())
     assert marked == ["cache.policy"]
     assert Metrics(output.read_text()).rows["cache.policy"] == [["fifo", "lru"]]
-    # The others, which are many, are there for who opens them.
+    # The others, which are many, are there for readers who open them.
     text = output.read_text()
     folded = text[text.index("<details>"):text.index("</details>")]
     assert f"The other {len(runs.CONFIG) - 1}" in folded

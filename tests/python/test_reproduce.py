@@ -74,8 +74,8 @@ def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> No
     table = capsys.readouterr().out
     assert "! contradicts its set-up" in table
     assert "the most that the set-up allows: 8 x" in table
-    # Systems that change places change the speed-up, and noise does: it is told to five per cent.
-    # That time grows with the load, most noise leaves as it is.
+    # Systems that change places change the speed-up, and so does noise: power finds it to five per
+    # cent. Most noise leaves it true that the time grows with the load.
     assert ("2 of 3 claims match, of these 1 strong; 1 contradict; 0 differ; 0 unchecked"
             in table)
     assert lab.result()["consistency"][0]["outcome"] == "match"
@@ -445,7 +445,7 @@ def test_bad_toml_and_bad_names_are_one_line(
 
 
 def test_the_command_starts_it(tmp_path: Path) -> None:
-    """`sluice reproduce` becomes the package's program and tells it which `sluice` it was."""
+    """`sluice reproduce` becomes the package's program, which learns which `sluice` it was."""
     script = tmp_path / "sluice-reproduce"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} -m sluice.reproduce \"$@\"\n")
     script.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Do the classes of results hold what the program tells, and fail where a name is wrong?"""
+"""Do the classes of results hold what the program prints, and fail where a name is wrong?"""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def test_a_sample_and_a_grid_make_combinations(
     assert len(runs) == 16 and sorted(set(runs["load"])) == ["1us", "2us"]
     assert runs.columns[:8] == ["sample", "nand.read", "cache.capacity", "cache.policy", "load",
                                 "time_s", "double", "error"]
-    # Every point is asked for as it is told, and eight parts of each range have one point each.
+    # Every point is run with the values that the table has, and eight parts of each range have one
+    # point each.
     for row in runs.to_polars().iter_rows(named=True):
         assert (f"sim --work 100 --load {row['load']} --set nand.read={row['nand.read']} --set"
                 f" cache.capacity={row['cache.capacity']} --set cache.policy={row['cache.policy']}"

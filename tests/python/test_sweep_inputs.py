@@ -43,7 +43,7 @@ def times(out: Path) -> list[float]:
 
 
 def reader(lab: Lab, folder: Path) -> None:
-    """Its runs tell what is in the file ``value``."""
+    """Its runs print what is in the file ``value``."""
     lab.sluice.write_text(READER.format(calls=folder / "calls", folder=folder))
 
 

@@ -188,7 +188,8 @@ def test_a_lost_worker_and_a_lost_coordinator_cost_unfinished_points_only(
         _, told = second.communicate(timeout=120)
     assert second.returncode == 1, told
     assert contents(out) == expected
-    # Run twice are at most those that two workers had under way or told nobody, at either loss.
+    # Run twice are at most those that two workers had under way or had not reported, at either
+    # loss.
     assert 36 <= len(lab.calls()) - before <= 36 + 6
 
 

@@ -38,7 +38,7 @@ PROGRAM = 'while [ "$1" != -- ]; do shift; done; shift\n'
 def test_a_minute_of_rounds_in_both_modes_and_places() -> None:
     out = torture("--minutes", "1", "--seed", "1", "--steps", "150", limit=900)
     assert out.returncode == 0, out.stdout + out.stderr
-    assert out.stdout.count("well") == 0, "only what failed is told"
+    assert out.stdout.count("well") == 0, "only failures are printed"
 
 
 def test_a_program_that_runs_as_it_does_alone_is_well(tmp_path: Path) -> None:

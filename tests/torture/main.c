@@ -64,7 +64,7 @@ void run_steps(unsigned count) {
         now.step++;
         const struct step *step = draw();
         tell("%s", step->name);
-        // For who looks at a round that fails: TORTURE_SHOW=1 names each step before it is taken.
+        // To look into a round that fails: TORTURE_SHOW=1 prints each step before it is taken.
         if (getenv("TORTURE_SHOW"))
             fprintf(stderr, "%u.%u.%u %s\n", now.generation, now.depth, now.step, step->name);
         step->run();

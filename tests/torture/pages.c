@@ -38,7 +38,7 @@ void fill_bytes(void *at, size_t bytes, uint64_t version) {
     }
 }
 
-/* The version that a page most likely has, for the message: that of another page is telling. */
+/* `version` is the one that a page most likely has: that of another page would explain much. */
 static _Noreturn void wrong(const char *what, unsigned number, size_t i, uint64_t found,
                             uint64_t version) {
     fail("wrong contents: %s %u word %zu is %016lx, not %016lx (version %lu)%s", what, number, i,

@@ -111,7 +111,7 @@ def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) ->
     words = ["--seed", str(chosen.seed), "--steps", str(chosen.steps),
              "--without", ",".join(word for word in left_out if word), "--only", tools.only]
     if chosen.program == "python":
-        # What it has printed is all that tells how far it is.
+        # Only its output shows how far it is.
         return [sys.executable, "-u", str(HERE / "objects.py"), *words]
     has_file = chosen.place in ("dax", "shared")
     more = ["--log", str(folder / name), "--file", file if has_file else ""]
@@ -235,7 +235,7 @@ def _programs_own(said: str) -> str:
 
 
 def _traps(said: str) -> int:
-    """Of all processes, as Sluice's lines at the end tell them."""
+    """The traps of all processes, by Sluice's lines at the end."""
     counts = re.findall(r"^sluice: (?:its other processes: )?(\d+) traps", said, re.MULTILINE)
     return sum(map(int, counts))
 

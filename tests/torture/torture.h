@@ -42,7 +42,7 @@ struct region {
 
 /* What all processes of a run share, in memory that is never on a device. */
 struct board {
-    atomic_int go, done[2], result; /* done by the depth of who waits */
+    atomic_int go, done[2], result; /* done by the depth of the waiting process */
     uint64_t dax_version[4096];
 };
 

@@ -16,7 +16,7 @@ ANSWER_SECONDS = 40
 
 
 class Ring(threading.Thread):
-    """Sends commands to the device of a running program until it is told to stop."""
+    """Sends commands to the device of a running program until `ended` is set."""
 
     def __init__(self, sluice: str, pid: int, seed: int, policies: list[str]) -> None:
         super().__init__(daemon=True)

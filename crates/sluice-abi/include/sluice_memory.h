@@ -71,7 +71,7 @@ struct sluice_memory {
   void (*destroy)(void *state);
   /**
    * A request for the 64 bytes at `addr` comes in at `now`. Returns when it is done, not before
-   * `now` and a second later at most; or `SLUICE_NEVER` if `advance` will tell.
+   * `now` and a second later at most; or `SLUICE_NEVER` if `advance` will report it.
    */
   uint64_t (*request)(void *state, uint64_t now, uint32_t id, uint64_t addr, bool is_write);
   /**
@@ -82,7 +82,7 @@ struct sluice_memory {
   uint64_t (*next_at)(void *state);
   /**
    * Time goes on to `now`: calls `done(context, id)` for each request that is done by then and
-   * of which `request` did not tell the time. May be null together with `next_at`.
+   * of which `request` did not return the time. May be null together with `next_at`.
    */
   void (*advance)(void *state,
                   uint64_t now,

@@ -139,9 +139,9 @@ struct sluice_policy_slots {
  * hold, `hit` and `remove` one that it does; `miss` comes before each `insert` and before the
  * `victim` calls that make room; calls never overlap. Events and slots are good during the call.
  *
- * The policy allocates memory in `build` alone. In a live run the other functions are called
- * while a page fault is served: they allocate nothing, take no lock, make no system call and
- * throw nothing. It decides by its own state and by what it is told alone.
+ * The policy allocates memory in `build` alone. In a live run the other functions are called while
+ * a page fault is served: they allocate nothing, take no lock, make no system call and throw
+ * nothing. It decides by its own state and by the arguments of its calls alone.
  */
 struct sluice_policy {
   /**

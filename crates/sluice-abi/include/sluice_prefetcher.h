@@ -117,8 +117,8 @@ struct sluice_prefetcher_picks {
  * pointer points to is good during the call.
  *
  * The prefetcher allocates memory in `build` alone. In a live run the other functions are called
- * while a page fault is served: they allocate nothing, take no lock, make no system call and
- * throw nothing. It decides by its own state and by what it is told alone.
+ * while a page fault is served: they allocate nothing, take no lock, make no system call and throw
+ * nothing. It decides by its own state and by the arguments of its calls alone.
  */
 struct sluice_prefetcher {
   /**

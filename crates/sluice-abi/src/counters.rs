@@ -43,8 +43,8 @@ macro_rules! cache_counters {
         /// Of the prefetched pages, those that a host mapped when they arrived, so that their
         /// accesses are not seen.
         PrefetchMapped: prefetch_mapped as prefetch_mapped;
-        /// Prefetched pages that were accessed before they left. Of those mapped on arrival one in
-        /// `prefetch.sample` is seen, and tells of the others.
+        /// Prefetched pages that were accessed before they left. Of those mapped on arrival the
+        /// device sees one in `prefetch.sample`, which stands for the others.
         PrefetchUsed: prefetch_used as prefetch_used;
         /// Of the prefetched pages that were used, those still on their way at the access.
         PrefetchLate: prefetch_late as prefetch_late;
@@ -111,7 +111,7 @@ macro_rules! commanded_counters {
 #[macro_export]
 macro_rules! hinted_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Cached pages that went cold: told so, or passed by accesses in order.
+        /// Cached pages that went cold: by a hint or command, or passed by accesses in order.
         Cooled: cooled as cooled;
         /// Of the evictions, those of cold pages, before any that the policy would have chosen.
         ColdEvictions: cold_evictions as cold_evicted;

@@ -188,7 +188,7 @@ impl Desk {
         })
     }
 
-    /// What became of a request. An answer is told once.
+    /// What became of a request. An answer is returned once.
     pub fn look(&self, ticket: Ticket) -> Progress {
         let Ticket { at, number } = ticket;
         let ask = &self.asks[at];

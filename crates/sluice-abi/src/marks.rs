@@ -14,8 +14,8 @@ pub const MARK_RESET: &str = "reset";
 pub const MARK_LOAD_AT: u32 = 0x4955_4c53;
 /// The instruction by which a simulated program or guest sets a mark, as it is in memory. It loads
 /// a byte of a table of 256 at a multiple of 256: of the address `rdi + rax + MARK_LOAD_AT`, the
-/// last eight bits say one byte of the mark to whoever watches the addresses. Compilers write no
-/// such prefixes, and nobody needs a right for a load.
+/// last eight bits are one byte of the mark, for a simulator that watches the addresses. Compilers
+/// write no such prefixes, and nobody needs a right for a load.
 pub const MARK_LOAD: [u8; 10] = {
     let [a, b, c, d] = MARK_LOAD_AT.to_le_bytes();
     [0x3e, 0x3e, 0x0f, 0xb6, 0x84, 0x07, a, b, c, d]
@@ -58,7 +58,7 @@ pub struct Mark<'a> {
 const WORDS: usize = size_of::<StatsBlock>() / 8;
 
 /// The words of a mark's file: the statistics, when, traps in the record, length of the name, name.
-/// Whoever calls sees that nobody writes to the block, or looks whether somebody has.
+/// The caller makes sure that nobody writes to the block, or checks whether somebody has.
 pub fn mark_words(block: &StatsBlock, at_ns: u64, recorded: u64, name: &str) -> Vec<u64> {
     let mut words = Vec::with_capacity(WORDS + 3 + MARK_NAME_MAX / 8);
     // SAFETY: the block is as many words, all of them atomics.

@@ -43,7 +43,7 @@ pub struct Memory {
     /// Frees what `build` made.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
     /// A request for the 64 bytes at `addr` comes in at `now`. Returns when it is done, not before
-    /// `now` and a second later at most; or `SLUICE_NEVER` if `advance` will tell.
+    /// `now` and a second later at most; or `SLUICE_NEVER` if `advance` will report it.
     pub request: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -58,7 +58,7 @@ pub struct Memory {
     /// returns `SLUICE_NEVER`.
     pub next_at: Option<unsafe extern "C" fn(state: *mut c_void) -> u64>,
     /// Time goes on to `now`: calls `done(context, id)` for each request that is done by then and
-    /// of which `request` did not tell the time. May be null together with `next_at`.
+    /// of which `request` did not return the time. May be null together with `next_at`.
     pub advance: Option<
         unsafe extern "C" fn(
             state: *mut c_void,

@@ -48,7 +48,7 @@ pub struct Ring {
     pub bell: AtomicU32,
     /// A futex of the clients': the server adds one after a completion and wakes them.
     pub answered: AtomicU32,
-    /// Goes on as long as the server does: a client that waits tells by it that an answer can still
+    /// Goes on as long as the server does: a client that waits sees by it that an answer can still
     /// come.
     pub beats: AtomicU64,
     reserved: [AtomicU64; 2],
@@ -210,8 +210,9 @@ impl Hello {
         }
     }
 
-    /// The client, once the server has heard it. Until then the server may be busy with what the
-    /// client before left there. Where somebody else has written over it, it is said again.
+    /// The client, once the server has read the greeting. Until then the server may be busy with
+    /// what the client before left there. Where somebody else has written over the greeting, it is
+    /// written again.
     pub fn welcomed(&mut self, channel: &Channel) -> Option<Client> {
         let start = self.0 as u32;
         let counts = [&channel.submitted, &channel.taken].map(|count| count.load(Relaxed));

@@ -54,7 +54,7 @@ crate::part_counters! { [parts] }
 pub const SLOTS: usize = 128;
 const _: () = assert!(Counter::ALL.len() <= SLOTS);
 
-/// What one process tells about its device. `Counter` indexes `counters`.
+/// What one process publishes about its device. `Counter` indexes `counters`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct StatsBlock {

@@ -160,7 +160,7 @@ fn requests_do_not_mix() {
         assert_eq!(
             desk.look(*ticket),
             Progress::GivenUp,
-            "an answer is told once"
+            "an answer is returned once"
         );
     }
     // Given up: an answer for which nobody came since, and nothing that changed in between.

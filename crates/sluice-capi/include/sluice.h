@@ -63,7 +63,7 @@
 #define SLUICE_WRITE 2
 
 /**
- * A host gives up a line that it has not written. No news follows.
+ * A host gives up a line that it has not written. No event follows.
  */
 #define SLUICE_DROP 3
 
@@ -109,7 +109,7 @@ struct sluice_simulation;
  */
 struct sluice_completion {
   /**
-   * What `sluice_send` was told to call it; for a requester that sends requests of its own, how
+   * The tag that `sluice_send` was given; for a requester that sends requests of its own, how
    * many it sent before.
    */
   uint64_t tag;
@@ -148,7 +148,7 @@ struct sluice_news {
    */
   uint32_t requester;
   /**
-   * What `sluice_ask` was told to call it; 0 for `SLUICE_SHARED` and `SLUICE_GONE`.
+   * The tag that `sluice_ask` was given; 0 for `SLUICE_SHARED` and `SLUICE_GONE`.
    */
   uint32_t tag;
   /**
@@ -310,8 +310,8 @@ void sluice_call_with_news(struct sluice_simulation *simulation,
  * now: `what` is `SLUICE_READ` to `SLUICE_DROP`. With `may_delay` a device may answer with a
  * long-delay message. `tag` is in the news that answer; no two that are under way have the same.
  *
- * Returns `SLUICE_OK`, or `SLUICE_FULL` for more lines than `misses`, `SLUICE_INVALID`,
- * `SLUICE_FAILED`: nothing was asked for then.
+ * Returns `SLUICE_OK`. With `SLUICE_FULL` for more lines than `misses`, `SLUICE_INVALID` or
+ * `SLUICE_FAILED` it has asked for nothing.
  */
 int32_t sluice_ask(struct sluice_simulation *simulation,
                    uint32_t requester,

@@ -1,7 +1,7 @@
 //! The functions of `sluice.h`.
 //!
-//! None of them unwinds: a panic, which is a mistake of Sluice's, ends the simulation and is told
-//! as `SLUICE_FAILED`.
+//! None of them unwinds: a panic, which is a mistake of Sluice's, ends the simulation and is
+//! reported as `SLUICE_FAILED`.
 
 mod hosts;
 
@@ -42,7 +42,7 @@ const _: () = assert!(SLUICE_TIME_MAX == TIME_MAX.0);
 #[repr(C)]
 #[derive(Debug)]
 pub struct Completion {
-    /// What `sluice_send` was told to call it; for a requester that sends requests of its own, how
+    /// The tag that `sluice_send` was given; for a requester that sends requests of its own, how
     /// many it sent before.
     pub tag: u64,
     /// When it was done, in picoseconds.
@@ -173,7 +173,7 @@ unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a str, M
     text.map_err(|source| MakeError::NotUtf8 { what, source })
 }
 
-/// Makes a simulation, or tells why not.
+/// Makes a simulation, or writes into `error` why not.
 ///
 /// # Safety
 /// `error` is null or may be written to.
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn sluice_delete(simulation: *mut Simulation) {
     if is_live {
         // SAFETY: made by `made`, and not used again.
         let ended = || drop(unsafe { Box::from_raw(simulation) });
-        // A panic while it ends has nobody left to be told to.
+        // A panic while it ends can no longer be reported.
         let _ = catch_unwind(AssertUnwindSafe(ended));
     }
 }

@@ -94,7 +94,7 @@ pub enum SendError {
     TagUsed {
         /// The tag given.
         tag: u32,
-        /// Who was to ask.
+        /// The requester that was to ask.
         requester: String,
     },
     /// The fabric does not take the request.
@@ -102,7 +102,7 @@ pub enum SendError {
     Refused {
         /// The address given.
         addr: u64,
-        /// Who was to send it.
+        /// The requester that was to send it.
         requester: String,
         /// What the fabric has against the request.
         #[source]
@@ -351,8 +351,8 @@ impl SteppedFabric {
 
     /// Moves time on, and reports each request that is done, and what hosts learn.
     ///
-    /// Event by event, so that what is sent by `tell` or `learn` leaves at the time of what it was
-    /// told.
+    /// Event by event: a request that `tell` or `learn` sends leaves at the time of the event that
+    /// it was called for.
     pub fn advance(
         &self,
         until: Ps,

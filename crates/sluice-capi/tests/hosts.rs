@@ -126,7 +126,7 @@ fn of_coherent_lines_one_core_writes_or_all_read() {
     assert_eq!(snooped, 0);
 }
 
-/// A page of flash takes 40 µs; a core that is told of a long delay comes back every 1 µs.
+/// A page of flash takes 40 µs; a core that gets a long delay comes back every 1 µs.
 #[test]
 fn a_device_answers_with_a_long_delay_message() {
     let device = "count = 1\ndevice = 'cylon'\n";

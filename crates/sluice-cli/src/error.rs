@@ -219,7 +219,7 @@ pub enum NoEntry {
     /// Nothing executable has this name.
     #[error("no such program")]
     Missing,
-    /// It is a script of such a program.
+    /// It is a script whose interpreter is such a program.
     #[error("its interpreter {}: {source}", interpreter.display())]
     Interpreter {
         interpreter: PathBuf,

@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Thirteen options did nothing beside others, and nobody was told.
+    /// Thirteen options did nothing beside others, without an error.
     #[test]
     fn what_an_option_needs_is_known_here_alone() {
         let mut all = Vec::new();

@@ -5,7 +5,7 @@ use crate::error::Error;
 use std::fmt::{Arguments, Display};
 use std::io::{ErrorKind, Write};
 
-/// A line on standard error. Nobody is left to be told that it could not be written.
+/// A line on standard error. That it could not be written cannot be reported.
 macro_rules! errln {
     ($($text:tt)*) => { $crate::output::note(format_args!($($text)*)) };
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use sluice_results::Folder;
 use std::path::PathBuf;
 
-/// What every command with a result may be told of it.
+/// The options that every command with a result has for it.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ResultArgs {
     /// Print the result as one JSON object on the last line of standard output

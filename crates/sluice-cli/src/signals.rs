@@ -10,13 +10,13 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub const ENDING: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
 /// Requests to end a program that may not have the terminal: Ctrl-C is passed on as well.
 pub const ENDING_OR_CTRL_C: [i32; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
-/// The exit status by which a shell tells that Ctrl-C ended a command.
+/// The exit status of a command in a shell after Ctrl-C ended it.
 pub const INTERRUPT_STATUS: u8 = 130;
 
 type Handler = extern "C" fn(i32);
 
 /// Passes the signals of `passed_on` to a program from now on. Ctrl-C and Ctrl-\ no longer end this
-/// command, which is to tell the result: the terminal sends them to the program as well.
+/// command, which has to print the result: the terminal sends them to the program as well.
 pub fn forward_to(program: u32, passed_on: &'static [i32]) {
     PROGRAM.store(program as i32, Relaxed);
     // SAFETY: no handler runs.

@@ -23,7 +23,7 @@ const VARIABLES: [&str; 12] = [
     "LANG",
 ];
 
-/// The command that runs now. What is not UTF-8 is told with replacements.
+/// The command that runs now. Characters that are not UTF-8 are replaced.
 pub fn now() -> KeptCommand {
     let plain = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let directory = std::env::current_dir().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A command line that is none, told in one line: what is wrong with which word, and what would be
+//! The error of a wrong command line, in one line: what is wrong with which word, and what would be
 //! accepted.
 
 use clap::error::ErrorKind;

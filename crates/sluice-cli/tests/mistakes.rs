@@ -5,7 +5,7 @@ mod more_mistakes;
 use std::path::Path;
 use std::process::Command;
 
-/// A command line, and all of what it is told.
+/// A command line, and the whole error.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "runn -- ls",
@@ -473,7 +473,7 @@ fn a_command_without_its_libraries_says_what_has_them() {
     assert_eq!(said, expected);
 }
 
-/// What a command line is told, if that is not what it must be.
+/// The error of a command line, if it is not the expected one.
 fn differs(folder: &Path, words: &str, told: &str) -> Option<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     command.current_dir(folder).args(words.split_whitespace());

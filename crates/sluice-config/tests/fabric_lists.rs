@@ -3,7 +3,7 @@
 use sluice_config::{describe_fabric, describe_system, load, parse_fabric, parse_system};
 use sluice_net::HostProgram;
 
-/// One table of each list. What has no `device`, `system` or `library` is plain.
+/// One table of each list. An entry without `device`, `system` or `library` is plain.
 const ALL: &str = r#"
 topology = { kind = "list" }
 [[requesters]]

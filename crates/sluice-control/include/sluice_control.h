@@ -105,7 +105,7 @@
 #define SLUICE_CTL_COLD 8
 
 /**
- * Nothing is said of them any more.
+ * Takes back every advice on them.
  */
 #define SLUICE_CTL_NORMAL 9
 
@@ -252,8 +252,8 @@ int32_t sluice_free(void *memory,
 int32_t sluice_mark(const char *name);
 
 /**
- * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
- * told once.
+ * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. An end
+ * is reported once.
  */
 int32_t sluice_ctl_end(const struct sluice_ctl *ctl,
                        uint64_t number,

@@ -52,7 +52,7 @@ pub const SLUICE_CTL_EVICT: u32 = 4;
 pub const SLUICE_CTL_FLUSH: u32 = 5;
 /// Let those that are cached be the next to leave.
 pub const SLUICE_CTL_COLD: u32 = 8;
-/// Nothing is said of them any more.
+/// Takes back every advice on them.
 pub const SLUICE_CTL_NORMAL: u32 = 9;
 /// They will be accessed in no order: accesses to them bring no other page in.
 pub const SLUICE_CTL_RANDOM: u32 = 10;
@@ -239,8 +239,8 @@ const _: () = assert!(SLUICE_CTL_NOT_HERE == sluice_abi::MARK_NOT_HERE);
 const _: () = assert!(SLUICE_CTL_INVALID == sluice_abi::MARK_INVALID);
 const _: () = assert!(SLUICE_CTL_FAILED == sluice_abi::MARK_FAILED);
 
-/// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
-/// told once.
+/// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. An end
+/// is reported once.
 ///
 /// # Safety
 /// The device is open; `result` is null or can be written.

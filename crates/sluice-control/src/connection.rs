@@ -275,7 +275,7 @@ fn check(place: &DeviceFiles, ring: &Ring) -> Result<(), Error> {
     Err(Error::Unusable { path, why })
 }
 
-/// Tells the server that there is something. A guest cannot; its server looks by itself.
+/// Wakes the server for a submission. A guest cannot; its server looks by itself.
 fn wake(ring: &Ring, side: Side) {
     if side == Side::Host {
         ring.bell.fetch_add(1, AcqRel);

@@ -83,7 +83,7 @@ pub enum Error {
          bytes; name bytes of the device instead"
     )]
     NoMemory(u64),
-    /// The kernel does not tell where pages are.
+    /// The kernel does not reveal where pages are.
     #[error("/proc/self/pagemap does not tell where pages are: it needs root (CAP_SYS_ADMIN)")]
     Physical,
     /// A name that no mark can have.

@@ -71,7 +71,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::NotOnDevice`] with the first page that is not there. A page that was never touched
-    /// is nowhere. [`Error::Physical`] if the kernel does not tell where pages are.
+    /// is nowhere. [`Error::Physical`] if the kernel does not reveal where pages are.
     pub fn pieces(&self, start: u64, len: u64) -> Result<Vec<Piece>, Error> {
         let unusable = |why: std::io::Error| Error::Unusable {
             path: PathBuf::from("/proc/self/pagemap"),

@@ -223,7 +223,7 @@ fn read_small(path: &Path, user: u32, max: u64) -> Option<String> {
 /// The session directory that a running process was started with.
 ///
 /// # Errors
-/// Why the process does not tell.
+/// Why the session cannot be read from the process.
 pub fn session_of_process(pid: u32) -> std::io::Result<Option<PathBuf>> {
     let environ = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ"))?;
     Ok(value_of(&environ, SESSION_VAR))

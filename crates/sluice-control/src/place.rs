@@ -61,7 +61,7 @@ impl DeviceFiles {
     pub fn with_view(pid: u32) -> Result<DeviceFiles, Error> {
         let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
-            // It has ended, and whoever started it has not waited for it.
+            // It has ended, and its parent has not waited for it.
             _ if why.raw_os_error() == Some(libc::ESRCH) => Error::Gone,
             _ => Error::Denied { pid, why },
         })?;

@@ -1,14 +1,14 @@
 //! Marks of a program or guest that is simulated while QEMU executes it.
 //!
-//! Whoever simulates sees addresses and no data, and answers nothing. So each byte of a mark is the
-//! place in a table of a load by one known instruction, and the CPU's name says whether anybody
+//! A simulator sees addresses and no data, and answers nothing. So each byte of a mark is the place
+//! in a table of a load by one known instruction, and the CPU's name says whether a simulator
 //! watches. Neither takes a right or a device.
 
 use crate::error::Error;
 use core::ffi::{CStr, c_char};
 use sluice_abi::{MARK_DONE, MARK_INVALID, MARK_NOT_HERE, is_mark_name};
 
-/// Marks this moment for whoever simulates this program or its machine.
+/// Marks this moment for the simulator of this program or its machine.
 ///
 /// # Errors
 /// [`Error::MarkName`], or [`Error::NotSimulated`] where nobody does.
@@ -66,7 +66,7 @@ mod x86 {
         name.starts_with(SIMULATED_CPU.as_bytes())
     }
 
-    /// On the stack of one thread: by its place whoever listens knows the marks of two apart.
+    /// On the stack of one thread: by its place a simulator keeps the marks of two threads apart.
     #[repr(C, align(256))]
     struct Table([u8; 256]);
 

@@ -1,4 +1,4 @@
-//! What can be asked of a device, and how it is asked.
+//! The commands for a device, and how they are sent.
 
 use crate::error::CtlError;
 use crate::map;
@@ -201,7 +201,8 @@ fn pages(
     Ok(outcome(text, answers.iter().map(|(_, answer)| answer)))
 }
 
-/// Finds what can be found without the device, and tells more of it than an answer has room for.
+/// Finds the mistakes that can be found without the device, with longer messages than an answer has
+/// room for.
 fn check(pairs: &[String]) -> Result<(), CtlError> {
     let mut raw = DeviceConfig::builder();
     for pair in pairs {

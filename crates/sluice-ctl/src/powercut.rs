@@ -40,7 +40,7 @@ fn nanojoules(text: &str) -> Result<u64, BadEnergy> {
     Ok(number(whole)? * 1_000_000_000 + number(&format!("{rest:0<9}"))?)
 }
 
-/// Cuts the power, and tells what was lost.
+/// Cuts the power, and prints what was lost.
 ///
 /// # Errors
 /// If the device is not persistent, or its command does not answer.

@@ -47,7 +47,7 @@ impl Snapshot {
         })
     }
 
-    /// As text: a line for each subject of which there is something to tell.
+    /// As text: a line for each subject with a counter that is not zero.
     pub fn text(&self) -> String {
         use Counter::*;
         let mut lines = Rows::default();

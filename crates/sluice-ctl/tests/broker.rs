@@ -266,7 +266,7 @@ fn no_message_harms_the_broker() {
 }
 
 /// Clients that say nothing, a byte, or half of a message have their places for so long, and no
-/// longer; whoever comes meanwhile hears at once that it is busy.
+/// longer. A client that comes meanwhile hears at once that the broker is busy.
 #[test]
 fn clients_that_stall_are_let_go() {
     let broker = Broker::start(Allow::default());

@@ -294,7 +294,7 @@ encoded! {
     MetaValue {
         /// The host has no copy.
         Invalid = 0b00, "Invalid";
-        /// Nothing is said.
+        /// The message says nothing about the host's copy.
         ExplicitNoOp = 0b01, "Explicit No-Op";
         /// The host may have a copy in any state, also modified.
         Any = 0b10, "Any";

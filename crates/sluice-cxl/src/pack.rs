@@ -25,9 +25,9 @@ struct Waiting {
 
 /// Packs the messages of one direction into flits.
 ///
-/// Each slot is filled as soon as there is something for it: the message that has waited longest
-/// among those that the slot can take decides its format, and of the formats that carry it the
-/// one with most messages is taken. Data follows its header without a gap. Within a channel
+/// Each slot is filled as soon as there is a message for it. Among the messages that the slot can
+/// take, the one that has waited longest decides the format. Of the formats that carry it, the
+/// packer takes the one with most messages. Data follows its header without a gap. Within a channel
 /// messages keep their order.
 ///
 /// All memory is taken at the start.

@@ -56,8 +56,8 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// Counts a read or write: how long after it was taken from the queue the device was done, and
-    /// the guest was told.
+    /// Counts a read or write: the times from the moment when it was taken from the queue until the
+    /// device was done, and until the guest was notified.
     pub(crate) fn took(&mut self, device_ns: u64, answered_ns: u64) {
         // They grow to what they are given: only memory could be lacking.
         let _ = self.device.record(device_ns);
@@ -70,7 +70,7 @@ impl Figures {
         quantiles(&self.device)
     }
 
-    /// And until the guest was told.
+    /// The times until the guest was notified.
     pub fn answered(&self) -> Latency {
         quantiles(&self.answered)
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The power of a device. It is on until somebody cuts it, and does not come back.
 ///
-/// Whoever keeps a persistent device cuts it before looking at what there is to be kept: a request
-/// under way is then either carried out or not, page by page.
+/// The keeper of a persistent device cuts the power before it looks at what is to be kept. A
+/// request under way is then either carried out or not, page by page.
 #[derive(Clone, Debug, Default)]
 pub struct Power(Switch);
 

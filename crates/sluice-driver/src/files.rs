@@ -76,7 +76,7 @@ pub struct HostCosts {
     pub depth: u32,
     /// The most bytes that the page cache reads ahead; 0: it reads what is asked for alone.
     pub readahead: u64,
-    /// What the page cache was told of the order of requests.
+    /// The program's advice to the page cache on the order of requests.
     pub advice: Advice,
 }
 

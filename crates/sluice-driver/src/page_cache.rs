@@ -3,8 +3,8 @@
 //! A mapping without advice is read around a fault; with `MADV_SEQUENTIAL` from it on, with
 //! `MADV_RANDOM` at it alone. Every fault maps what is there of the 16 pages around it. A read by
 //! system call begins a window where it goes on from the last one, and grows it. The last window
-//! has a marked folio: who comes to it has the next one read. File systems with large folios mark
-//! and align by them.
+//! has a marked folio: an access to it has the next window read. File systems with large folios
+//! mark and align by them.
 //!
 //! Nothing leaves the cache, and every folio can be had.
 
@@ -69,7 +69,7 @@ pub struct PageCache {
     /// Where the last read by system call ended.
     read_to: Option<u64>,
     misses: u64,
-    /// What has to be read now.
+    /// The pages that have to be read now.
     reads: Vec<Pages>,
 }
 

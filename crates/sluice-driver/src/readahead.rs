@@ -36,7 +36,7 @@ impl Window {
         }
     }
 
-    /// The first one of a reader in order, who asks for so many pages.
+    /// The first window of a reader in order that asks for so many pages.
     pub fn first(start: u64, asked: u64, most: u64) -> Window {
         let rounded = asked.next_power_of_two();
         let size = match rounded {

@@ -2,9 +2,9 @@
 //! bandwidth of a device and its latency, at once.
 //!
 //! A thread goes through a region of its own. It retires its accesses in order and has a bounded
-//! number of them under way, as a core with its prefetcher has: access `i` begins when access
-//! `i - depth` has retired, and `pace` after the access before it at the earliest. A thread that
-//! waits keeps its core, for nobody tells the core that its load will take long.
+//! number of them under way, as a core with its prefetcher has: access `i` begins when access `i -
+//! depth` has retired, and `pace` after the access before it at the earliest. A thread that waits
+//! keeps its core, for the core does not learn that its load will take long.
 
 use crate::threads::{Core, Helper, Thread};
 use crate::work::{Start, Store, Traffic};
@@ -53,7 +53,7 @@ impl TrafficResult {
     }
 }
 
-/// Who does something next.
+/// The core or thread whose turn comes next.
 #[derive(Clone, Copy)]
 enum Event {
     Core(usize),

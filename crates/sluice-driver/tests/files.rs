@@ -125,8 +125,8 @@ fn readahead_hides_the_reads() {
     );
 }
 
-/// Whoever says that it reads at random has no page read that it does not ask for; whoever says
-/// nothing has a window read around the first fault.
+/// A program that advises random access has no page read that it does not ask for. Without advice a
+/// window is read around the first fault.
 #[test]
 fn advice_says_what_is_read() {
     let reads = |advice| {

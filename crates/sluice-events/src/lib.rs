@@ -7,7 +7,7 @@ use sluice_units::Ps;
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 
-/// Levels that tell all 64 bits apart.
+/// Levels for all 64 bits.
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 
 /// Ends a list of entries.

@@ -1,7 +1,7 @@
 //! What a core does with the answers to its misses.
 //!
-//! It may be told of an answer before that comes, but goes on with each when it comes: so results
-//! are used in the order of their times, whoever knew them first.
+//! A core may learn of an answer before the answer comes, but goes on with each when it comes. So
+//! results are used in the order of their times, whichever was known first.
 
 use super::artifact::Artifact;
 use super::core::Core;

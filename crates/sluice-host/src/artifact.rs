@@ -1,8 +1,9 @@
 //! What a published simulator does otherwise than processors and operating systems do.
 //!
-//! Results of such a simulator can only be compared with a host that does the same. The host asks
-//! an [`Artifact`] wherever one is known to differ. [`NoArtifact`] differs nowhere, and since its
-//! answers are constants, a host that is built with it holds nothing of all this.
+//! The results of a simulator with such departures can only be compared with a host that departs
+//! likewise. The host asks an [`Artifact`] wherever one is known to differ. [`NoArtifact`] differs
+//! nowhere. Its answers are constants, so that a host built with it contains no code for
+//! departures.
 
 use super::length::RunLength;
 use sluice_model::Device;

@@ -28,7 +28,7 @@ impl Caches {
         }
     }
 
-    /// An access of a line: `memory` is told of each line that is read from memory, or written
+    /// An access of a line: calls `memory` for each line that is read from memory, or written
     /// (`true`).
     pub fn access(&mut self, line: u32, is_write: bool, memory: &mut dyn FnMut(u32, bool)) {
         if self.levels.is_empty() {
@@ -48,7 +48,8 @@ impl Caches {
         if outermost == 0 {
             *self.levels[0].find(line).expect("it was found there") |= flags;
         }
-        // Lines come in on their way to the CPU; what has to go is written one level further out.
+        // Lines come in on their way to the CPU; each that makes room is written one level further
+        // out.
         for level in (0..outermost.min(self.levels.len())).rev() {
             self.put(level, line, if level == 0 { flags } else { 0 }, memory);
         }

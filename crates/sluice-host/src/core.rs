@@ -109,7 +109,7 @@ pub(super) struct Core<A> {
     /// How many are on their way, and when the last of those that have arrived did.
     pub(super) flushing: u32,
     pub(super) flushed: u64,
-    /// Slots that have been given a result and whose waiters have not been told.
+    /// Slots that have a result which their waiters do not know yet.
     pub(super) known: BinaryHeap<Known>,
 }
 
@@ -127,7 +127,8 @@ impl<A: Artifact> Core<A> {
             misses: Misses::new(cpu.l1.mshrs.min(cpu.l2.mshrs)),
             cycle: cpu.cycle.0,
             width,
-            // What has retired holds neither, and the rest waits for the oldest: both end there.
+            // A retired instruction holds neither, and the rest waits for the oldest: both end
+            // there.
             window: u64::from(cpu.window.min(cpu.scheduler)),
             l1_ticks: cpu.l1.latency.0 * width,
             l2_ticks: cpu.l2.latency.0 * width,

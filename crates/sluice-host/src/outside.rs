@@ -64,7 +64,7 @@ impl<A: Artifact> Host<'_, A> {
         asks.into_iter().flatten()
     }
 
-    /// Tells how many pages the device behind the port has programmed, for the timeline.
+    /// Sets how many pages the device behind the port has programmed, for the timeline.
     pub fn tell_programs(&mut self, programs: u64) {
         if let Some(port) = &mut self.port {
             port.programs = programs;
@@ -126,7 +126,8 @@ impl<A: Artifact> Host<'_, A> {
         }
     }
 
-    /// A written line leaves through the port. A core that has flushed it is told when it is there.
+    /// A written line leaves through the port. A core that has flushed it learns when it has
+    /// arrived.
     pub(super) fn send(&mut self, addr: u64, at: Ps, flushes: Option<u32>) {
         if let Some(port) = &mut self.port {
             port.write(addr, at, flushes);

@@ -1,8 +1,8 @@
 //! A host whose memory is elsewhere: its requests leave it, and their answers come later.
 //!
-//! A host with its device on a link of its own is told at once when an answer will come. Where
-//! requests meet those of others, nobody knows that yet. Then a miss that leaves the L3 becomes an
-//! [`Ask`], its MSHRs are held until the answer, and the line is in the L3 from then on.
+//! A host with its device on a link of its own learns at once when an answer will come. Where
+//! requests meet those of other hosts, nobody knows that yet. Then a miss that leaves the L3
+//! becomes an [`Ask`], its MSHRs are held until the answer, and the line is in the L3 from then on.
 
 use sluice_model::{Parts, ServedBy};
 use sluice_units::{LINE_BYTES, Ps};
@@ -92,7 +92,7 @@ pub(super) struct Port {
     pub full: VecDeque<(u32, u32, u16, u32, Ps)>,
     /// Accesses that a device's cache had, and had not.
     pub looked_up: [u64; 2],
-    /// Programs of the device, as its owner tells.
+    /// Programs of the device, as its owner reports them.
     pub programs: u64,
 }
 

@@ -3,8 +3,8 @@
 use super::window::NO_MISS;
 use std::collections::VecDeque;
 
-/// Stores that may not be in the cache yet, oldest first: when, or not before, and the miss that
-/// will tell.
+/// Stores that may not be in the cache yet, oldest first: when they will be, or not before, and the
+/// miss whose answer decides it.
 pub(super) struct StoreBuffer {
     entries: VecDeque<(u64, u32)>,
     capacity: usize,

@@ -58,9 +58,9 @@ pub enum Step {
 
 /// A program of several threads, executed as its instructions are asked for.
 ///
-/// Between barriers the threads share out the work as they ask: who asks first gets the next
-/// chunk, so that the work as a whole does not depend on how many threads there are. The same
-/// order of calls gives the same instructions.
+/// Between barriers the threads share out the work: the first that asks gets the next chunk, so
+/// that the work as a whole does not depend on how many threads there are. The same order of calls
+/// gives the same instructions.
 pub trait Program {
     /// Bytes of memory: every address is below.
     fn footprint(&self) -> Bytes;

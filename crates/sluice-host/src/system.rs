@@ -101,8 +101,8 @@ pub struct Host<'a, A = NoArtifact> {
 
 /// Runs a program on a host with a device that nobody has used.
 ///
-/// `watch` is told from time to time how many instructions have retired, and says whether to go
-/// on. The device comes back with its own counters, which cover the warm-up too; those of the
+/// Now and then `watch` gets the number of instructions that have retired, and returns whether to
+/// go on. The returned device has its own counters, which cover the warm-up too; those of the
 /// measured part are in the statistics.
 ///
 /// # Panics

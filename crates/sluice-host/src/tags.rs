@@ -116,7 +116,7 @@ impl Tags {
         entry
     }
 
-    /// Takes every line out, telling each.
+    /// Takes every line out, and calls `tell` with each.
     pub fn take_all(&mut self, mut tell: impl FnMut(u32)) {
         for entry in &mut self.entries {
             match std::mem::take(entry) {

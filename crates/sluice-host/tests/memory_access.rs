@@ -99,7 +99,7 @@ fn a_long_delay_is_told_after_link_and_index_and_counts_once_it_has_data() {
     assert_eq!(stats.long_delays, 1);
     assert_eq!(stats.requests.total(), 2);
     assert_eq!(stats.flash_read.count(), 1);
-    // Who cannot be delayed waits.
+    // An access that may not be delayed waits.
     assert!(!memory.read(again * 2, 8 * 4096, false).delayed);
 }
 

@@ -32,7 +32,7 @@ fn a_miss_takes_a_page_over_the_link() {
     assert_eq!(stats.access_time.host_dram, LOOKUP);
     assert_eq!(stats.access_time.flash, FLASH);
     assert_eq!(stats.access_time.total(), done_at);
-    // Whoever comes before the page is there waits for it, others find it.
+    // An access that comes before the page is there waits for it; later ones find it.
     let merged = memory.read(done_at - LOOKUP - Ps(1), 64, false);
     assert_eq!(merged.done_at, done_at);
     let found = memory.read(done_at - LOOKUP, 64, false);
@@ -77,7 +77,7 @@ fn the_page_used_longest_ago_leaves_and_is_given_back_if_written() {
     assert_eq!(memory.stats().requests.device_read_hits, 2);
 }
 
-/// A store that is told of a delay has written nothing: it comes again.
+/// A store that the device answers with a delay has written nothing: it comes again.
 #[test]
 fn a_store_comes_again_when_its_page_is_there() {
     let mut memory = astriflash();

@@ -125,7 +125,7 @@ fn step() -> impl Strategy<Value = Access> {
     )
 }
 
-/// The pages that have moved, as the reports tell it: which are in host memory now.
+/// The pages that have moved, by the reports: which are in host memory now.
 #[derive(Default)]
 struct Reported {
     in_host: BTreeMap<u64, bool>,
@@ -275,7 +275,7 @@ impl Artifact for Demotion {
     }
 }
 
-/// How a run begins, and at which accesses the device rests or is told to compact its log.
+/// How a run begins, at which accesses the device rests, and at which it must compact its log.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     start: Start,

@@ -6,13 +6,14 @@
 //! bytes. The graph is as Rodinia's generator makes them: ends drawn evenly, degrees even up to
 //! twice the mean, which is 6, as its two to four edges a node in both directions make.
 //!
-//! Different from the original: threads take the next 64 nodes instead of blocks fixed before;
-//! after a search the next one begins from another node, with the arrays cleared. A run begins with
-//! the level that goes through the edges of some quarter of the nodes when one in a hundred is left
-//! to be found: nearly every access looks at a flag in an array that no cache holds, and the few
-//! that write are far from each other (SkyByte, Table I, and Figures 16 to 18 by what they imply:
-//! 2.3 % writes, two of which make a page dirty). The first search has a source from which such a
-//! level is reached. Table I is of this section; that of SkyByte's artifact is another.
+//! Different from the original: threads take the next 64 nodes instead of blocks fixed before.
+//! After a search the next one begins from another node, with the arrays cleared. A run begins with
+//! the level that goes through the edges of some quarter of the nodes when one node in a hundred
+//! has not been found. There nearly every access looks at a flag in an array that no cache holds,
+//! and the few that write are far from each other. So SkyByte's Table I has it, and Figures 16 to
+//! 18 by what they imply: 2.3 % writes, two of which make a page dirty. The first search has a
+//! source from which such a level is reached. Table I is of this section; that of SkyByte's
+//! artifact is another.
 
 mod graph;
 mod search;

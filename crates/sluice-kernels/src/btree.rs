@@ -1,9 +1,9 @@
 //! Lookups in a B+-tree, as an index of a database has them.
 //!
 //! After the BTree of Achermann et al., "Mitosis: transparently self-replicating page-tables for
-//! large-memory machines", 2020: a tree of keys in order of their insertion at random, each with a
-//! record of its own on the heap, then lookups of keys that are there, each as likely. A node is
-//! the one of `store`, 32 entries; the original's have four to twenty.
+//! large-memory machines", 2020. Keys are inserted into a tree in random order, each with a record
+//! of its own on the heap. Then keys that are there are looked up, each as likely. A node is that
+//! of `store`, 32 entries; the original's have four to twenty.
 
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};

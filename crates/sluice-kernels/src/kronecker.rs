@@ -7,16 +7,19 @@ use std::ops::Range;
 ///
 /// The recursive matrix has GAP's corners 0.57, 0.19, 0.19 and 0.05. Given a vertex, the bits of a
 /// neighbour are independent, so that rows are drawn one after the other and nothing has to be
-/// sorted into place: a vertex whose number has `ones` ones has its share 0.76^zeros x 0.24^ones
-/// of all edges, and a neighbour has a one in 0.25 of the places where the vertex has a zero, and
-/// in 0.05/0.24 of the others.
+/// sorted into place. A vertex whose number has `ones` ones has its share 0.76^zeros x 0.24^ones of
+/// all edges. A neighbour has a one in 0.25 of the places where the vertex has a zero, and in
+/// 0.05/0.24 of the others.
 ///
-/// Different from GAP's: vertices keep the numbers that they are drawn with, those of many edges
-/// near each other, as after its relabelling by degree: page locality as SkyByte's section has it,
-/// where few off-chip accesses wait for flash (II-C, Figure 17); the two directions of an edge are
-/// drawn apart, so that the graph is directed, with degrees as in the symmetric one; an edge may be
-/// there twice; any number of vertices is possible, as the matrix of the next power of two is
-/// folded.
+/// Different from GAP's:
+///
+/// - Vertices keep the numbers that they are drawn with, so that those of many edges are near each
+///   other, as after GAP's relabelling by degree. SkyByte's section has such page locality: few
+///   off-chip accesses wait for flash (II-C, Figure 17).
+/// - The two directions of an edge are drawn apart, so that the graph is directed, with degrees as
+///   in the symmetric one.
+/// - An edge may be there twice.
+/// - Any number of vertices is possible, as the matrix of the next power of two is folded.
 pub(crate) struct Kronecker {
     starts: Vec<u32>,
     ends: Vec<u32>,

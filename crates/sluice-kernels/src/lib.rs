@@ -2,9 +2,9 @@
 //!
 //! The seven workloads of SkyByte's Table I, those that CXL-SSD-Sim measures memories with, and
 //! those that ESF replays traces of, with two that stand in for programs of SPEC CPU2017. Each
-//! holds its data in ordinary memory, computes with it, and tells the loads, stores and
-//! computation of every step, with addresses in a memory of its own that begins at 0. What one
-//! leaves out of the program it is named after stands in its file.
+//! holds its data in ordinary memory, and computes with it. It gives the loads, stores and
+//! computation of every step, with addresses in a memory of its own that begins at 0. A workload's
+//! file says what it leaves out of the program that it is named after.
 #![forbid(unsafe_code)]
 
 mod arena;
@@ -64,7 +64,7 @@ impl Mismatch {
     }
 }
 
-/// A program that can tell whether what it computed is right.
+/// A program that can check whether what it computed is right.
 pub trait Kernel: Program + Send {
     /// Rounds finished by all threads: a search, a sort, an epoch, some thousand transactions.
     fn rounds(&self) -> u64;

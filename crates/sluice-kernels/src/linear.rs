@@ -1,12 +1,12 @@
 //! Linear regression by dual coordinate descent, after LIBLINEAR.
 //!
-//! Fan et al., "LIBLINEAR: a library for large linear classification", 2008; the method is that of
+//! Fan et al., "LIBLINEAR: a library for large linear classification", 2008. The method is that of
 //! Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", 2008, here for the
-//! squared loss: for each example, in an order that is drawn anew each time, the step that makes
-//! its own dual variable best, with the weights kept up to date. Examples are sparse, lists of
-//! (feature, value) of 16 bytes as LIBLINEAR has them; text has few common features and many rare
-//! ones. A round is a pass over all examples. Different here: no shrinking and no stopping
-//! condition.
+//! squared loss. A pass takes the examples in an order that is drawn anew each time. For each it
+//! takes the step that makes the example's own dual variable best, and keeps the weights up to
+//! date. Examples are sparse, lists of (feature, value) of 16 bytes as LIBLINEAR has them; text has
+//! few common features and many rare ones. A round is a pass over all examples. Different here: no
+//! shrinking and no stopping condition.
 
 use super::series::{START, Series, Turn, bytes, draws};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};

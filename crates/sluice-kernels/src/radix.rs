@@ -1,18 +1,18 @@
 //! Parallel radix sort, after Splash-3's `radix`.
 //!
-//! Each thread counts the digits of its part of the keys, adds up the counts of the others to know
-//! where its keys of each digit go, and copies them there, into the other of two arrays; once for
-//! each digit. Keys and ranks have eight bytes, as the original's `long`.
+//! For each digit, a thread counts the digits of its part of the keys. It adds up the counts of the
+//! others to know where its keys of each digit go, and copies them there, into the other of two
+//! arrays. Keys and ranks have eight bytes, as the original's `long`.
 //!
 //! The loops are those of a build without optimisation: locals live on the stack, each use is a
 //! load. An optimised build takes 17 instructions for a key and digit instead of 58, and would miss
 //! three times as often as Table I says. Locals stay in L1.
 //!
 //! Different from the original: the number of buckets is divided by the scale, because a bucket has
-//! a page and a line open for each thread, and the caches for them are divided too; three digits at
-//! every scale, as with its keys below 2^26; sums over the threads are taken one by one, not by a
-//! tree; the generation of the keys is left out (new ones are there when a round begins). Keys are
-//! below 2^32 and are kept in four bytes.
+//! a page and a line open for each thread, and the caches for them are divided too. There are three
+//! digits at every scale, as with its keys below 2^26. Sums over the threads are taken one by one,
+//! not by a tree. The generation of the keys is left out: new ones are there when a round begins.
+//! Keys are below 2^32 and are kept in four bytes.
 //!
 //! A run begins near the end of the first permutation and goes on to the next count, where most
 //! off-chip accesses read, in order. The section of SkyByte's artifact is another.

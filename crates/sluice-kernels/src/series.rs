@@ -36,8 +36,8 @@ pub(crate) enum Turn {
     Do(u64),
 }
 
-/// Records to load, then operations in rounds. Who asks first gets the next, so that neither
-/// depends on how many threads there are.
+/// Records to load, then operations in rounds. The first thread that asks gets the next, so that
+/// neither depends on how many threads there are.
 #[derive(Debug)]
 pub(crate) struct Series {
     next: u64,

@@ -1,17 +1,17 @@
 //! Transactions in memory under optimistic concurrency control, after Silo.
 //!
-//! Tu et al., "Speedy transactions in multicore in-memory databases", 2013: a record has a word
-//! with the number of the transaction that wrote it (TID) and a lock. A transaction reads records
-//! and keeps what it will write to itself; to commit it locks what it writes in the order of
-//! addresses, sees whether what it read still has the same TID, takes a TID above all that it saw,
-//! writes, and copies its writes to its thread's log. If a record has changed it gives up and runs
-//! again. The requests are those of the paper's YCSB: 100-byte records, a part of them read and
-//! written again.
+//! Tu et al., "Speedy transactions in multicore in-memory databases", 2013. A record has a word
+//! with a lock and the number of the transaction that wrote it (TID). A transaction reads records
+//! and keeps what it will write to itself. To commit it locks the records that it writes, in the
+//! order of addresses, and checks whether those that it read still have the same TID. Then it takes
+//! a TID above all that it saw, writes, and copies its writes to its thread's log. If a record has
+//! changed it gives up and runs again. The requests are those of the paper's YCSB: 100-byte
+//! records, a part of them read and written again.
 //!
 //! A thread's transaction is under way from one stretch to the next, so that those of others come
 //! between its reads and its commit and conflicts are real. Different here: the index is the
-//! B+-tree of `store` instead of Masstree; a commit is not interrupted, so that nobody meets a
-//! lock; the log goes round in memory and to no disk; the contents of a record are a word.
+//! B+-tree of `store` instead of Masstree. A commit is not interrupted, so that no transaction
+//! meets a lock. The log goes round in memory and to no disk. The contents of a record are a word.
 
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};

@@ -1,18 +1,18 @@
 //! Speckle-reducing anisotropic diffusion, after Rodinia's `srad_v2` (OpenMP).
 //!
-//! A picture J is smoothed along its edges: an iteration takes the statistics of a region of
-//! interest, computes for each pixel four differences and a diffusion coefficient, and then adds to
-//! each pixel what its own and two neighbours' coefficients let through. Arrays of four bytes a
+//! A picture J is smoothed along its edges. An iteration takes the statistics of a region of
+//! interest, and computes for each pixel four differences and a diffusion coefficient. Then it adds
+//! to each pixel what its own and two neighbours' coefficients let through. Arrays of four bytes a
 //! pixel as in the original: J, c, dN, dS, dW, dE and the input I, which only the start reads.
 //!
 //! Different from the original: a thread takes the next row instead of a block of rows fixed
-//! before; the region's rows are summed by all threads and put together in order; I is drawn from
-//! a seed, and it is a memory region that nobody reads, because a run begins after the start.
+//! before. All threads sum the region's rows, and the sums are put together in order. I is drawn
+//! from a seed, and it is a memory region that nobody reads, because a run begins after the start.
 //!
 //! A run begins near the end of the first pass of the first iteration and goes on to the second, so
-//! that SkyByte's section (its lengths divided by the scale) has as many pixels of either: the
+//! that SkyByte's section (its lengths divided by the scale) has as many pixels of either. The
 //! counters of its artifact have 10,090 pages that are only written and 13,741 that are only read,
-//! each line once, which are 2,000 pages of pixels in the first pass (one array read and five
+//! each line once. These are 2,000 pages of pixels in the first pass (one array read and five
 //! written) and 2,000 in the second (six read).
 
 use super::share::{Frame, Phased, Shared, compare, digest};

@@ -1,9 +1,9 @@
 //! STREAM: four loops over three arrays of doubles.
 //!
 //! After McCalpin, "Memory bandwidth and machine balance in current high performance computers",
-//! 1995: copy `c = a`, scale `b = 3 c`, add `c = a + b` and triad `a = b + 3 c`, one after the
-//! other, a round of all four over and over, with the arrays shared out among the threads in equal
-//! parts. Its loops are told as a compiler makes them for SSE2: 16 bytes at a time.
+//! 1995: copy `c = a`, scale `b = 3 c`, add `c = a + b` and triad `a = b + 3 c`. A round is all
+//! four, one after the other. The threads share the arrays out in equal parts. The loops have the
+//! instructions that a compiler makes for SSE2: 16 bytes at a time.
 
 use super::share::{Frame, Phased, Shared};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};

@@ -1,13 +1,13 @@
 //! Look-ups of neutron cross sections, after XSBench.
 //!
 //! Tramm et al., "XSBench: the development and verification of a performance abstraction for Monte
-//! Carlo reactor analysis", 2014, in its event-based form with the unionized grid: all nuclides'
-//! energies in one sorted array, and with each the place that it has in every nuclide's own grid. A
+//! Carlo reactor analysis", 2014, in its event-based form with the unionized grid. One sorted array
+//! has all nuclides' energies, and with each the place that it has in every nuclide's own grid. A
 //! look-up draws an energy and a material, finds the energy by bisection, and adds up five cross
 //! sections, interpolated between two grid points, over the material's nuclides. Nuclides and
-//! materials are those of the original's `small` problem, and so is how often a material is drawn;
-//! grids are as long as the memory allows. Different here: which nuclides a material has, and with
-//! what concentrations, is drawn by a generator of ours; loading begins with grids that are sorted,
+//! materials are those of the original's `small` problem, and so is how often a material is drawn.
+//! Grids are as long as the memory allows. Different here: which nuclides a material has, and with
+//! what concentrations, is drawn by a generator of ours. Loading begins with grids that are sorted,
 //! and fills in the places.
 
 use super::series::{START, Series, Turn, bytes, draws};

@@ -1,9 +1,9 @@
 //! YCSB's workload B on an in-memory store: 95 % reads, 5 % updates, zipfian.
 //!
 //! After N-Store (Arulraj, Pavlo and Dulloor, "Let's talk about storage and recovery methods for
-//! non-volatile memory database systems", 2015) as WHISPER runs it: tuples on the heap in the order
-//! of their keys, a B+-tree over the keys' hashes, an undo log that is empty again after each
-//! transaction, one tuple a transaction, requests drawn before the run. The most popular keys are
+//! non-volatile memory database systems", 2015) as WHISPER runs it. Tuples lie on the heap in the
+//! order of their keys, with a B+-tree over the keys' hashes. An undo log is empty again after each
+//! transaction, which is of one tuple. Requests are drawn before the run. The most popular keys are
 //! those loaded first, as in N-Store; YCSB itself scatters them over the whole table. Different
 //! here:
 //!
@@ -42,9 +42,9 @@ const ROUND: u64 = 8192;
 /// Transactions in a stretch.
 const STRETCH: u64 = 16;
 
-/// Skew of the keys' popularity, YCSB's own. At 70 misses in 1,000 instructions (SkyByte Table I:
-/// 92), 3 to 4 % of them wait for flash (Figure 17, SkyByte-W: the flash's part over the time of a
-/// read is 3 %), and host memory of 2 GiB serves three quarters (83 % by its CXL part).
+/// Skew of the keys' popularity, YCSB's own. SkyByte's Table I has 92 misses in 1,000 instructions;
+/// here they are 70. Of these, 3 to 4 % wait for flash (Figure 17, SkyByte-W: the flash's part over
+/// the time of a read is 3 %). Host memory of 2 GiB serves three quarters (83 % by its CXL part).
 const THETA: f64 = YCSB_THETA;
 
 /// A transaction: the loop over the requests, its number and kind, the statement, three calls.
@@ -321,7 +321,7 @@ mod tests {
         assert!(kernel.check().is_err());
     }
 
-    /// What is told after a load of the index.
+    /// The instructions that `tell` records after a load of the index.
     fn told(tell: impl FnOnce(&mut Recorder, Loaded)) -> Vec<Instr> {
         let mut out = Vec::new();
         let mut rec = Recorder::new(&mut out);

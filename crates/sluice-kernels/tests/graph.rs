@@ -1,4 +1,4 @@
-//! Do kernels compute what they are named after, whoever goes first?
+//! Do kernels compute what they are named after, whichever thread goes first?
 
 use proptest::prelude::*;
 use sluice_host::{Instr, MemOp, Step};
@@ -135,9 +135,9 @@ fn sort_and_stencil_have_the_accesses_of_their_loops() {
         accesses("srad"),
         ((10 * 11 + 9 * 94) * 94, (5 * 11 + 94) * 94)
     );
-    // Two permutations of 18,310 keys and the last 123 of each thread of another, 20 loads and 6
-    // stores each; two counts, 12 and 4, with 8 buckets of 3 threads to clear (5 and 2) and to rank
-    // (3 and 1).
+    // Two permutations of 18,310 keys and the last 123 of each thread of another: 20 loads and 6
+    // stores each. Two counts: 12 loads and 4 stores. They clear 8 buckets of 3 threads (5 and 2)
+    // and rank them (3 and 1).
     let (keys, buckets) = (18_310, 8 * 3);
     let moved = 2 * keys + 3 * 123;
     let loads = 20 * moved + 2 * (12 * keys + (5 + 3) * buckets);

@@ -79,7 +79,7 @@ proptest! {
                 }
             }
         }
-        // Lists that came to the same contents by another way are equal to whoever compares states.
+        // Lists that came to the same contents by another way compare as equal.
         let mut direct = Lists::new(3, NODES);
         for (number, queue) in (0..).zip(&naive) {
             queue.iter().for_each(|node| direct.push_back(number, *node));

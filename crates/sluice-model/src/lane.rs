@@ -8,7 +8,7 @@ const SLOTS: u64 = 1 << 20;
 const WORDS: u64 = SLOTS / 64;
 
 /// One direction. Its time is cut into slots of a line each. A line goes in the slot of its time,
-/// or the next that is free: lines are known in the order of their requests, not in that of their
+/// or the next that is free. Lines are known in the order of their requests, not in that of their
 /// answers, and one that waits for flash must not hold up those that do not.
 #[derive(Clone, Debug)]
 pub struct Lane {

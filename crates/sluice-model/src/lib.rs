@@ -1,7 +1,8 @@
 //! The CXL-SSD device model: a pure function of state, request and time.
 //!
-//! [`Device::access`] takes the time and a request and says when and from where it is served.
-//! The live runtime gives it the wall clock, the simulator a virtual one: the model cannot tell.
+//! [`Device::access`] takes the time and a request and says when and from where it is served. The
+//! live runtime gives it the wall clock, the simulator a virtual one: the model cannot distinguish
+//! them.
 //!
 //! A device is a DRAM [`cache`] of pages with an eviction policy and a [`prefetch`]er, in
 //! front of a page-mapped FTL that places pages on flash channels and dies. Policies decide; the

@@ -93,7 +93,7 @@ pub trait Effects {
         false
     }
 
-    /// The page is in the cache from now on, or on its way there. Nothing is asked for.
+    /// The page is in the cache from now on, or on its way there. Nothing has to be done.
     #[inline]
     fn cached(&mut self, _lpn: Lpn) {}
 

@@ -1,5 +1,5 @@
-//! Prefetched pages that a host maps when they arrive: which it is told of, and what the device
-//! knows of those whose accesses it does not see. Streams with closed-form results.
+//! Prefetched pages that a host maps when they arrive: which arrivals reach the host, and what the
+//! device knows of pages whose accesses it does not see. Streams with closed-form results.
 
 use sluice_model::prefetch::{Arrival, External, Outcome, Picks, Reach, Seen};
 use sluice_model::{Device, DeviceConfig};
@@ -16,7 +16,8 @@ fn prefetching(policy: &str, own: &[(&str, &str)]) -> Device {
     device(&pairs)
 }
 
-/// A host that maps what it is told to, and whose accesses to mapped pages the device does not see.
+/// A host that maps each page that arrives, and whose accesses to mapped pages the device does not
+/// see.
 #[derive(Default)]
 struct MappingHost {
     mapped: std::collections::BTreeSet<Lpn>,
@@ -101,7 +102,7 @@ fn a_page_on_its_way_is_waited_for() {
     assert_eq!((stats.misses, stats.prefetch_late), (10, 40));
 }
 
-/// Nothing that was prefetched is used, and nothing is said to be.
+/// Nothing that was prefetched is used, and nothing is counted as used.
 #[test]
 fn what_is_not_used_is_not_presumed_to_be() {
     let mut device = prefetching(
@@ -115,8 +116,8 @@ fn what_is_not_used_is_not_presumed_to_be() {
     assert_eq!(stats.prefetch_mapped, 700 - 3);
 }
 
-/// A prefetcher that runs ahead of its accesses is told of those that the host does not show, by
-/// the sampled pages: it misses no more than one that sees all.
+/// A prefetcher that runs ahead of its accesses learns of those that the host does not show by the
+/// sampled pages. It misses no more than one that sees all.
 #[test]
 fn a_stream_is_followed_by_its_sampled_pages() {
     for policy in ["stride", "stream"] {

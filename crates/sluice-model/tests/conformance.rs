@@ -40,8 +40,8 @@ fn device(policy: &str, cache_pages: u64, ways: u64, extra: &[(&str, &str)]) -> 
     Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
-/// Policies with a plain list beside them. Whoever adds a policy needs none: the other tests here
-/// run it as well.
+/// Policies with a plain list beside them. A new policy needs none: the other tests here run it as
+/// well.
 const TWINS: &[&str] = &[
     "fifo", "lifo", "lru", "clock", "s3fifo", "sieve", "mru", "twoq", "slru", "lfu", "lfru", "arc",
     "lirs", "wtinylfu",

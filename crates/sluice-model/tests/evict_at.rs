@@ -303,7 +303,7 @@ fn with_two(policy: &str, value: &str, own: &[(&str, &str)]) -> Device {
     device
 }
 
-/// Who is served how at `at`, and who has left after all fills.
+/// From where an access at `at` is served, and which pages have left after all fills.
 fn look(policy: &str, value: &str, at: Ps, page: u64) -> (ServedBy, Vec<u64>) {
     let mut device = with_two(policy, value, &[]);
     let served_by = read(&mut device, at, page).served_by;

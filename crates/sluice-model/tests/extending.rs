@@ -52,7 +52,7 @@ fn device(cache_pages: u64, ways: u32) -> Device {
     Device::with_policy(&config, 1, Box::new(Brought(policy))).unwrap()
 }
 
-/// The contract of `victim`: held, of the set, evictable, forgotten; and the dump tells it.
+/// The contract of `victim`: held, of the set, evictable, forgotten; and the dump shows it.
 #[test]
 fn a_victim_is_held_evictable_and_forgotten() {
     let mut policy = Nru::build(&space(2, 10));

@@ -1,5 +1,5 @@
-//! Live, a device sees no hits, or samples of them. Whatever subset a policy is told of, it keeps
-//! its contract: what it holds, and what it gives up, is what the engine asked of it.
+//! Live, a device sees no hits, or samples of them. Whatever subset a policy sees, it keeps its
+//! contract: the pages that it holds, and those that it gives up, are as the engine demanded.
 
 use proptest::prelude::*;
 use sluice_model::cache::{AnyEviction, EVICTIONS, Set, Slot, Space};

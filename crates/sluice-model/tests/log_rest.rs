@@ -73,7 +73,7 @@ fn settling_goes_on_with_the_compaction_under_way() {
     assert_eq!(device.stats().write_log.compactions, 2);
 }
 
-/// A log that is not full is compacted when it is told to, while the device goes on.
+/// A log that is not full is compacted on command, while the device goes on.
 #[test]
 fn the_open_buffer_is_compacted_in_the_background_when_asked() {
     let mut device = device_of(64);

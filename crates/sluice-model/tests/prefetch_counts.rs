@@ -66,8 +66,8 @@ fn decided(device: &Device) -> (u64, u64) {
     (stats.prefetch_raised, stats.prefetch_lowered)
 }
 
-/// What the throttle decides of a prefetcher that is right once in 32 times. In another part of the
-/// device there is what `others` does, which is told the step and when it begins.
+/// What the throttle decides of a prefetcher that is right once in 32 times. `others` acts on
+/// another part of the device; it gets the step and the step's beginning.
 fn decided_beside(mut others: impl FnMut(&mut Device, u64, Ps)) -> (u64, u64) {
     let mut device = throttled("nextn", "8");
     device.advise(Lpn(3_000), 1_000, Pattern::Sequential);
@@ -121,7 +121,7 @@ fn the_throttle_sees_the_use_of_a_pick_whatever_was_said_of_its_range() {
     assert_eq!(decided(&device), (2, 0), "all used, and late");
 }
 
-/// A host that maps what it is told to.
+/// A host that maps what it has to.
 struct MappingHost;
 
 impl Effects for MappingHost {

@@ -280,7 +280,7 @@ proptest! {
 }
 
 /// A policy that is switched to before anything was cached is served as in a device made with it.
-/// Some variants have to be told of hits, which a device otherwise does not look at.
+/// Some variants have to see hits, which a device otherwise does not look at.
 #[test]
 fn a_policy_switched_to_is_told_what_it_has_to_know() {
     let settings = [

@@ -13,12 +13,12 @@ const HOME: u32 = 1_024;
 
 /// Uniform random overwrites with greedy collection: `alpha` is physical over logical space.
 ///
-/// A block loses a page with a chance in proportion to those still valid, so on the way from
+/// A block loses a page with a chance in proportion to those still valid. So on the way from
 /// `block` valid pages down to `x`, where greedy collects it, it has each number `i` for a time in
-/// proportion to `1 / i`; the blocks together are `alpha` times the logical ones:
-/// `alpha (block - x) = block (H(block) - H(x))` with harmonic numbers `H`. See Desnoyers (SYSTOR
-/// 2012) and Van Houdt (SIGMETRICS 2013); with large blocks it becomes the fixed point
-/// `x / block = exp(-alpha (1 - x / block))`. The amplification is `block / (block - x)`.
+/// proportion to `1 / i`. The blocks together are `alpha` times the logical ones: `alpha (block -
+/// x) = block (H(block) - H(x))` with harmonic numbers `H`. See Desnoyers (SYSTOR 2012) and Van
+/// Houdt (SIGMETRICS 2013); with large blocks it becomes the fixed point `x / block = exp(-alpha (1
+/// - x / block))`. The amplification is `block / (block - x)`.
 fn greedy(alpha: f64, block: u32) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(block) - 1e-6);
     let harmonic = |x: f64| {

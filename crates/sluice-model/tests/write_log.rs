@@ -1,4 +1,4 @@
-//! The write log in its device: who serves an access, when, and what reaches flash.
+//! The write log in its device: from where an access is served, when, and what reaches flash.
 
 use proptest::prelude::*;
 use sluice_model::{Device, DeviceConfig, Effects, Op, Request, ServedBy, Stats};

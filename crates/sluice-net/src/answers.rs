@@ -1,4 +1,4 @@
-//! What hosts are told of their requests and their lines, beside what every requester is.
+//! What hosts learn of their requests and their lines, beside what every requester does.
 
 use super::coherence::{Finished, Told};
 use super::ids::{PacketId, RequesterId};

@@ -14,12 +14,15 @@ use std::cmp::Ordering;
 /// A resource and how long it was busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// `link` (at a device), `switch` (a port from which a switch sends; of both, also while
-    /// half-duplex wires turn round), `controller` (an
-    /// endpoint's bandwidth), `snoop filter` (requests wait for a tracker, or all entries
-    /// are busy), `cache`,
-    /// `channel` or `die` (of a CXL-SSD; its cache by the mean number of
-    /// accesses that wait for it, at most 1) or `requester` (its queue or its interval).
+    /// One of
+    ///
+    /// - `link`, at a device, or `switch`, a port from which a switch sends; of both, also while
+    ///   half-duplex wires turn round
+    /// - `controller`, an endpoint's bandwidth
+    /// - `snoop filter`: requests wait for a tracker, or all entries are busy
+    /// - `cache`, `channel` or `die` of a CXL-SSD; its cache by the mean number of accesses that
+    ///   wait for it, at most 1
+    /// - `requester`, its queue or its interval
     pub kind: &'static str,
     /// Which of its kind, by its name.
     pub name: String,

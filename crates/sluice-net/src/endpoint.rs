@@ -25,15 +25,15 @@ pub struct MemoryRequest {
 pub enum Answer {
     /// Done at that time, which is not before the request.
     At(Ps),
-    /// Will be told by [`ExternalMemory::advance`].
+    /// [`ExternalMemory::advance`] will report it.
     Later,
 }
 
 /// A memory from outside.
 ///
 /// The caller gives requests and advances in the order of time. The implementor names with
-/// `next_at` the next time at which it wants to be advanced, and tells in `advance` of each
-/// request that is done by then, once.
+/// `next_at` the next time at which it wants to be advanced. In `advance` it reports each request
+/// that is done by then, once.
 pub trait ExternalMemory {
     /// A request comes in.
     fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer;
@@ -41,7 +41,7 @@ pub trait ExternalMemory {
     /// When it wants to be advanced, if ever.
     fn next_at(&self) -> Option<Ps>;
 
-    /// Time goes on to `now`; `done` is told the ids of the requests that are done.
+    /// Time goes on to `now`; `done` gets the id of each request that is done.
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId));
 
     /// Whether it always answers at once and so never needs to be advanced. Then requests are all
@@ -61,7 +61,7 @@ pub trait ExternalMemory {
 pub struct Library {
     /// The path of the shared object.
     pub path: String,
-    /// What it is told when the model is made.
+    /// The text that the model is made with.
     pub argument: String,
 }
 
@@ -176,7 +176,7 @@ impl AheadDevice {
         completion
     }
 
-    /// Serves a host's request: when, and what the host is told.
+    /// Serves a host's request: when it is done, and the reply to the host.
     fn serve(&mut self, now: Ps, packet: &mut Packet) -> (Ps, Reply) {
         let op = if packet.is_write { Op::Write } else { Op::Read };
         let before = self.device.stats().parts;
@@ -467,7 +467,7 @@ impl Endpoint {
         })
     }
 
-    /// Advances a memory from outside; `done` is told the requests that are done.
+    /// Advances a memory from outside; `done` gets the id of each request that is done.
     pub fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let Memory::External(Some(memory)) = &mut self.memory else {
             return;

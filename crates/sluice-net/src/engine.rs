@@ -1,8 +1,8 @@
 //! The event loop: requests leave requesters, cross links and switches, are served and come back.
 //!
 //! The parts of a fabric (requesters, routing, links, endpoints, coherence) do not know each other.
-//! Each says what follows from what it was told, and when; the engine brings it about in the order
-//! of time. A hop is one event, and two where links are contended (see [`crate::link`]).
+//! Each reports what follows from an event, and when; the engine brings it about in the order of
+//! time. A hop is one event, and two where links are contended (see [`crate::link`]).
 
 use super::answers::Answers;
 use super::coherence::{AccessId, Coherence, Finished, Issue, RequesterSetup};
@@ -60,7 +60,7 @@ pub(super) enum Event {
     },
 }
 
-/// Told of each request that has come back.
+/// Gets each request that has come back.
 pub(super) type Done<'a> = &'a mut dyn FnMut(Completed);
 
 /// The parts of a fabric, and what happens between them.

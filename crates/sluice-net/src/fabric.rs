@@ -224,7 +224,7 @@ impl Fabric {
         }
     }
 
-    /// Handles all events up to and including `until`; `done` is told each request that came back.
+    /// Handles all events up to and including `until`; `done` gets each request that came back.
     ///
     /// # Errors
     /// [`Deadlock`].
@@ -265,8 +265,8 @@ impl Fabric {
         &mut self.engine
     }
 
-    /// Runs until so many requests have come back, or nobody has any more. `watch` is told now and
-    /// then how many have, and says whether to go on.
+    /// Runs until so many requests have come back, or none are left. Now and then `watch` gets how
+    /// many have, and returns whether to go on.
     ///
     /// # Errors
     /// [`Deadlock`].
@@ -278,7 +278,7 @@ impl Fabric {
         self.run_with(length, watch, &mut |_| ())
     }
 
-    /// Runs as [`Fabric::run`] does; `done` is told each request that is counted.
+    /// Runs as [`Fabric::run`] does; `done` gets each request that is counted.
     ///
     /// # Errors
     /// [`Deadlock`].
@@ -332,7 +332,7 @@ impl Fabric {
         self.engine.stats.until = self.engine.now;
     }
 
-    /// Who waits for whom, when nothing happens any more.
+    /// Which packets wait, and for which links, when no event is left.
     fn deadlock(&self) -> Deadlock {
         let engine = &self.engine;
         let (mut packets, mut links) = (0, Vec::new());

@@ -88,8 +88,7 @@ impl<'a> Hosts<'a> {
         self.seats.iter_mut().map(|seat| &mut seat.host)
     }
 
-    /// Handles the next event of all; `done` is told a request that came back. False if there is
-    /// none.
+    /// Handles the next event of all; `done` gets a request that came back. False if there is none.
     ///
     /// # Errors
     /// [`Deadlock`].

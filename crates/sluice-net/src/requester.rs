@@ -1,4 +1,4 @@
-//! Requesters: who asks, how much at once, how often, and at which addresses memory is for them.
+//! Requesters: how much they ask for at once, how often, and at which addresses memory is for them.
 
 use super::coherence::CacheSettings;
 use super::ids::{EndpointId, RequesterId};

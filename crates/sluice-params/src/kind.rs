@@ -45,7 +45,8 @@ pub enum Kind {
     },
     /// One of some names.
     Choice(fn() -> Vec<Choice>),
-    /// One of some names, or the path of a shared object: what has a slash in it or ends in `.so`.
+    /// One of some names, or the path of a shared object: a value with a slash in it, or one that
+    /// ends in `.so`.
     ChoiceOrPath(fn() -> Vec<Choice>),
     /// A value of another kind, or a word that stands for there being none.
     Or(&'static str, &'static Kind),
@@ -56,12 +57,12 @@ pub enum Kind {
 pub struct Choice {
     /// The name.
     pub name: &'static str,
-    /// What it means; empty if that is told elsewhere, as for a registry's entries.
+    /// What it means; empty if that is stated elsewhere, as for a registry's entries.
     pub meaning: &'static str,
 }
 
 impl Choice {
-    /// Choices whose meanings are told elsewhere.
+    /// Choices whose meanings are stated elsewhere.
     pub fn plain(names: impl IntoIterator<Item = &'static str>) -> Vec<Choice> {
         let plain = |name| Choice { name, meaning: "" };
         names.into_iter().map(plain).collect()

@@ -68,11 +68,11 @@ mod tests {
     use super::*;
     use crate::Choice;
 
-    /// A registry tells what its own names mean.
+    /// A registry says what its own names mean.
     #[test]
     fn choices_with_a_meaning_are_explained() {
         let told = || {
-            let meaning = "one that is told";
+            let meaning = "one with a meaning";
             vec![
                 Choice {
                     name: "here",
@@ -91,6 +91,6 @@ mod tests {
             meaning: "Where",
             source: "",
         };
-        assert_eq!(param.explained(), "Where; here: one that is told");
+        assert_eq!(param.explained(), "Where; here: one with a meaning");
     }
 }

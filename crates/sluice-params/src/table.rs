@@ -3,8 +3,8 @@
 /// Declares parameters, each with the field that has its value.
 ///
 /// A table is a list of [`Param`](crate::Param)s, `PARAMS`, and a struct that `new` reads from the
-/// values of a list in which these are. A field's type says its kind, unless its range is to be
-/// told.
+/// values of a list in which these are. A field's type determines its kind, unless the table states
+/// a range.
 ///
 /// ```
 /// use sluice_params::{Kind, RawConfig};

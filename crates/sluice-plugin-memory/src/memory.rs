@@ -95,7 +95,7 @@ impl ExternalMemory for ObjectMemory {
         if (now.0..=(now + LONGEST).0).contains(&at) {
             return Answer::At(Ps(at));
         }
-        // Without `advance` nothing would ever tell.
+        // Without `advance` nothing would ever report it as done.
         if at != SLUICE_NEVER || self.advance.is_none() {
             self.refuse();
             return Answer::At(now);
@@ -171,7 +171,7 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
             *context.owes -= 1;
             (context.done)(PacketId(id));
         }
-        // Not one of its requests, or told before.
+        // Not one of its requests, or reported before.
         _ => context.refused.set(context.refused.get() + 1),
     }
 }

@@ -1,4 +1,4 @@
-//! A shared object with an eviction policy of version 1, which is told of pages and slots alone.
+//! A shared object with an eviction policy of version 1, which sees only pages and slots.
 
 use crate::library::{LibraryError, Loaded};
 use core::ffi::c_void;

@@ -64,8 +64,8 @@ pub fn advise(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Option
     Some(advise_part(engine, part, advice))
 }
 
-/// Advice for what is the program's of a part of the arena, in order. Of holes the kernel tells
-/// when it is through, and beyond the arena there is nothing of the program's.
+/// Advice for what is the program's of a part of the arena, in order. The kernel reports holes when
+/// it is through, and beyond the arena there is nothing of the program's.
 fn advise_part(engine: &Engine, part: Part, advice: c_int) -> Result<(), i32> {
     // What is no advice is none anywhere.
     // SAFETY: of no memory at all.

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn pthread_setaffinity_np(
 ) -> c_int {
     let mut clock = 0;
     // SAFETY: the program's thread, and a live output. The kernel's number of a thread is in that
-    // of its clock, inverted above three bits; the C library tells it in no other way.
+    // of its clock, inverted above three bits; the C library gives it in no other way.
     let number = match unsafe { pthread_getcpuclockid(thread, &mut clock) } {
         0 => !(clock >> 3) as u32,
         _ => 0,

@@ -1,8 +1,8 @@
 //! Asynchronous input and output of the kernel's, as `libaio` asks for it, in signal mode.
 //!
-//! The kernel moves the bytes of a request in the call, or pins their pages there (direct I/O). Of
-//! a page that is missing it tells in the request's event, when it is too late. So all pages of a
-//! request stay until the call is over.
+//! The kernel moves the bytes of a request in the call, or pins their pages there (direct I/O). It
+//! reports a missing page in the request's event, when it is too late. So all pages of a request
+//! stay until the call is over.
 
 use crate::answers::answer;
 use crate::buffers::{Buffers, MAX_TRIES, One, are_readable, bring, signal_engine};
@@ -214,7 +214,7 @@ fn events(
     to: *mut c_void,
     until: *const timespec,
 ) -> Result<usize, i32> {
-    // What it has not told it keeps.
+    // The kernel keeps the events that it has not delivered.
     again(room(most, to, until), || {
         // SAFETY: as above.
         unsafe { sys!(libc::SYS_io_getevents, context, least, most, to, until) }
@@ -235,7 +235,7 @@ pub unsafe fn get_events(
     answer(events(context, least, most, to, until))
 }
 
-/// How `libaio` tells what a system call said.
+/// A system call's result as `libaio` returns it.
 fn told(result: Result<usize, i32>) -> c_int {
     result.map_or_else(|errno| -errno, |value| value as c_int)
 }

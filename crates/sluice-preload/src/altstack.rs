@@ -133,7 +133,7 @@ extern "C" fn begin(begun: *mut c_void) -> *mut c_void {
     } = *begun;
     // Without it the thread has what it would have without the device.
     let _ = enter(stack);
-    // It has its mask from who made it, and that may be a thread of the C library's.
+    // It inherits its mask from the thread that made it, and that may be one of the C library's.
     mask::let_bus_through();
     start(argument)
 }

@@ -1,4 +1,4 @@
-//! How the C library tells what a system call said.
+//! A system call's result as the C library returns it.
 
 use crate::buffers::set_errno;
 use libc::{c_int, c_long};

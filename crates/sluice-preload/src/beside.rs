@@ -60,7 +60,7 @@ extern "C" fn begin(begun: *mut c_void) -> c_int {
     end_with_parent(true);
     // SAFETY: no arguments.
     let parent = unsafe { libc::getppid() };
-    // 0 is a parent in another namespace, of which the kernel does not tell.
+    // 0 is a parent in another namespace, which the kernel does not name.
     if parent != begun.parent && parent != 0 {
         // SAFETY: no pointers; this process.
         let _ = unsafe { sys!(libc::SYS_kill, process(), libc::SIGKILL) };

@@ -223,7 +223,7 @@ pub fn set_errno(value: c_int) {
     unsafe { *libc::__errno_location() = value };
 }
 
-/// What a call returns, and how that tells of `EFAULT`.
+/// What a call returns, and which of its values means that it failed by `EFAULT`.
 pub trait Answer {
     /// Whether the kernel met memory that it could not reach.
     fn met_missing_page(&self) -> bool;

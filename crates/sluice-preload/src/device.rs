@@ -65,7 +65,7 @@ pub fn refuse(why: &str) -> ! {
 /// A word that the kernel clears in every child with a memory of its own.
 static KNOWN: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Makes children that nobody announces tell themselves apart.
+/// Makes children that nobody announces notice what they are.
 pub fn mark() -> Result<(), i32> {
     let page = core::mem::ManuallyDrop::new(Mapping::anonymous(PAGE)?);
     // SAFETY: our own page, which holds nothing yet.

@@ -1,8 +1,8 @@
 //! Files that the program maps (`--place files`): pages of the arena that begin as the file's.
 //!
-//! Placed is what nobody can tell from the kernel's own mapping: private ones, and shared ones that
-//! can only be read, as long as a lease says that nobody changes the file. The rest stays with the
-//! kernel, and is counted by its reason.
+//! Placed are mappings that nobody can distinguish from the kernel's own: private ones, and shared
+//! ones that can only be read, as long as a lease guards the file against changes. The rest stays
+//! with the kernel, and is counted by its reason.
 
 use crate::heap::{give, is_lockable, take};
 use crate::wanted::{READ_WRITE, Wanted};

@@ -140,7 +140,7 @@ pub unsafe extern "C" fn child() {
 unsafe fn touch_stack() {
     /// Below, for what is called from here on.
     const BELOW: usize = 4;
-    /// Above, for who has called.
+    /// Above, for the caller's frames.
     const ABOVE: usize = 4;
     /// At the end of the stack the C library has what it knows of the thread, and its variables:
     /// below that on one architecture, above it on another.

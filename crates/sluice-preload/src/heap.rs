@@ -36,7 +36,7 @@ pub fn allocations() -> Option<Guard<'static, Dlmalloc<Arena>>> {
     HEAP.lock_as(holder())
 }
 
-/// The same for who takes memory: what handlers have given back is there again.
+/// The same for a thread that takes memory: what handlers have given back is there again.
 #[inline(always)]
 pub fn allocations_to_take() -> Option<Guard<'static, Dlmalloc<Arena>>> {
     let mut heap = allocations()?;
@@ -146,7 +146,8 @@ pub fn reserve(len: usize) -> Option<usize> {
     Some(addr)
 }
 
-/// Gives pages of the arena back. Contents are dropped, and who goes there is ended as natively.
+/// Gives pages of the arena back. Contents are dropped, and an access there ends the program as
+/// natively.
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
@@ -286,7 +287,7 @@ fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
     ((addr - engine.arena().0) / PAGE, len / PAGE)
 }
 
-/// Changes which pages are handed out, and tells how many there are now.
+/// Changes which pages are handed out, and publishes how many there are now.
 fn with_space<T>(engine: &Engine, change: impl FnOnce(&mut Space) -> T) -> Option<T> {
     calm(|| {
         let (changed, in_use, closed) = {

@@ -74,7 +74,7 @@ fn is_runs_own_program(dir: &Path) -> bool {
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that
-/// the command that made it does not tell it again.
+/// the command that made it does not print it again.
 fn refuse_session(dir: &Path, why: &str) -> ! {
     Session::note_refusal(dir, why);
     refuse(&format!("{}: {why}", own_path()))

@@ -1,8 +1,8 @@
 //! The library's own memory, apart from the program's heap.
 //!
 //! The runtime must not touch the device to serve the device. Everything that Rust code in this
-//! library allocates comes from one reserved range, by which `free` also tells its pointers from
-//! the program's.
+//! library allocates comes from one reserved range, by which `free` also recognises its pointers
+//! among the program's.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;

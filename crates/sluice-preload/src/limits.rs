@@ -337,8 +337,8 @@ impl Environment {
     }
 }
 
-/// Takes the limits from the environment that whoever spawned this program left there. Says whether
-/// there were any.
+/// Takes the limits from the environment, where the process that spawned this program left them.
+/// Says whether there were any.
 pub fn take_from_environment() -> bool {
     let Some(text) = std::env::var(VARIABLE).ok() else {
         return false;

@@ -27,7 +27,7 @@ extern "C" fn onward(_: *const c_char, flags: c_int) -> Onward {
     }
 }
 
-/// Goes on by a jump: where a library is looked for depends on who calls.
+/// Goes on by a jump: where a library is looked for depends on the caller.
 ///
 /// # Safety
 /// C contract of `dlopen`.

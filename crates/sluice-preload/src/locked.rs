@@ -52,7 +52,7 @@ fn place(engine: &Engine, addr: usize, len: usize) -> Option<Where> {
     Some(Where::Arena(part.addr..part.addr + part.len, part.is_whole))
 }
 
-/// Locks or unlocks as the kernel does: what is mapped up to a hole, of which it tells.
+/// Locks or unlocks as the kernel does: what is mapped up to a hole, which it reports.
 fn up_to_hole(
     engine: &Engine,
     pages: &Range<usize>,

@@ -1,10 +1,11 @@
 //! The malloc family.
 //!
-//! Three sources: the library's own range before there is a device, the device after that, or the
-//! next allocator when the program brings one of its own (jemalloc, tcmalloc), whose mappings are
-//! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale`
-//! allocate is from the library's own range always, see [`crate::system`]. So is what a handler of
-//! a signal allocates in the midst of an allocation of its thread.
+//! Memory has three sources: the library's own range before there is a device, the device after
+//! that, or the next allocator. The next allocator serves when the heap is not placed, and when the
+//! program brings one of its own (jemalloc, tcmalloc), whose mappings are placed instead. What the
+//! dynamic loader and `setlocale` allocate is from the library's own range always, see
+//! [`crate::system`]. So is what a handler of a signal allocates in the midst of an allocation of
+//! its thread.
 
 use crate::buffers::set_errno;
 use crate::device::{Heap, heap};

@@ -70,7 +70,7 @@ fn nanoseconds(time: &timespec) -> i128 {
 }
 
 impl Until {
-    /// Tells the program how much time is left, and says whether it is over.
+    /// Writes the time that is left for the program, and says whether it is over.
     ///
     /// # Safety
     /// The program's time.

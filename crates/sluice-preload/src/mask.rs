@@ -68,7 +68,7 @@ pub unsafe extern "C" fn __sigaction(
     unsafe { sigaction(signal, new, old) }
 }
 
-/// What the kernel is told of a signal, which is not what the C library is told.
+/// A signal's action as the kernel takes it, which differs from the C library's `sigaction`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct KernelAction {

@@ -84,7 +84,7 @@ fn by_pieces(engine: &Engine, old: Part, new: usize, to: Option<usize>) -> Resul
         Ok(at)
     });
     moved.inspect_err(|_| {
-        // What has moved goes back to where nobody else can have been given the addresses.
+        // The pages that have moved go back: nobody else can have been given their addresses.
         let back = shift(at, addr, done, 0, &mut 0);
         if back.is_err() {
             sluice_region::fatal(format_args!("memory that moved cannot go back: {back:?}"));

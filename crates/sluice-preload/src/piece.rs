@@ -5,7 +5,7 @@
 //! read in the midst of it.
 //!
 //! A call may never return: a handler leaves it by `siglongjmp`. So it is noted where on the stack
-//! a piece is used. Who uses one at the very same place later knows that the call is over.
+//! a piece is used. A later use at the very same place shows that the call is over.
 
 use crate::internal::Internal;
 use core::alloc::{GlobalAlloc, Layout};

@@ -47,7 +47,7 @@ fn may_be_missing(at: *const c_void) -> bool {
 }
 
 /// Moves bytes by a stream that the caller has locked, and goes on where a missing page stopped it.
-/// The bytes moved: `step` is told where to go on, and how many are left.
+/// `step` gets where to go on, and how many bytes are left. Returns the bytes moved.
 unsafe fn moved(
     f: *mut FILE,
     at: *const c_void,

@@ -55,7 +55,7 @@ extern "C" fn behind() -> Lookup {
     lookup()
 }
 
-/// Goes on by a jump: what is next depends on who asks.
+/// Goes on by a jump: what is next depends on the caller.
 ///
 /// # Safety
 /// C contract of `dlsym`.

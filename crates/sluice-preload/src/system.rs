@@ -32,7 +32,7 @@ next!(next_monstartup: c"__monstartup"(low: c_ulong, high: c_ulong) -> ());
 
 /// Finds the dynamic loader.
 pub fn find_loader() {
-    // SAFETY: the kernel tells where it mapped the loader, whose headers are its first bytes.
+    // SAFETY: the kernel says where it mapped the loader, whose headers are its first bytes.
     unsafe {
         let base = libc::getauxval(libc::AT_BASE) as usize;
         if base == 0 {

@@ -36,7 +36,7 @@ unsafe fn room(value: *mut c_void, n: *const socklen_t) -> Option<socklen_t> {
     (is_placed && is_readable(engine, n as usize)).then(|| unsafe { *n })
 }
 
-/// An error that a socket has is told once.
+/// The kernel reports a socket's error once, so that no second call could find it.
 ///
 /// # Safety
 /// C contract of `getsockopt`.

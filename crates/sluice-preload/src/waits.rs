@@ -252,7 +252,7 @@ fn events(to: *mut epoll_event, n: c_int) -> (*const c_void, size_t) {
     (to.cast::<c_void>().cast_const(), bytes)
 }
 
-/// What cannot be written stays to be told: a second try finds it.
+/// Events that the kernel could not write stay pending: a second try finds them.
 ///
 /// # Safety
 /// C contract of `epoll_pwait`.
@@ -434,7 +434,7 @@ next!(next_accept: c"accept"(fd: c_int, from: *mut sockaddr, n: *mut socklen_t) 
 next!(next_accept4: c"accept4"
     (fd: c_int, from: *mut sockaddr, n: *mut socklen_t, flags: c_uint) -> c_int);
 
-/// Makes a call that tells an address.
+/// Makes a call that writes an address.
 ///
 /// # Safety
 /// Null, or memory of the program's with its length.

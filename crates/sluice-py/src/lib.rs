@@ -220,7 +220,7 @@ mod _core {
     ///
     /// `workload` is a pattern, or `trace:` and the path of a Sluice trace, whose CPUs each are a
     /// requester. `hits` is what the device sees: "all" accesses, or only "misses" as when
-    /// programs run live. With `bound` it also tells the misses of Belady's optimum. The first
+    /// programs run live. With `bound` it also returns the misses of Belady's optimum. The first
     /// `warmup` accesses are not counted. Raises `sluice.ConfigError`, `sluice.WorkloadError` and
     /// `sluice.TraceError`.
     ///

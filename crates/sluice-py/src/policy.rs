@@ -171,7 +171,7 @@ impl External for PyPolicy {
     }
 }
 
-/// What tells a policy in Python whether a page may leave, while its `victim` is called.
+/// Answers a policy in Python whether a page may leave, while its `victim` is called.
 #[pyclass]
 struct Evictable(Option<Answer>);
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::RefCell;
 
-/// Whom to tell how far a run is, and how far it goes, if that is known.
+/// The callback that hears how far a run is, and how far it goes, if that is known.
 #[derive(Default)]
 pub struct Progress {
     told: Option<Py<PyAny>>,

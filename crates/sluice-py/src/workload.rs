@@ -8,7 +8,7 @@ use sluice_replay::{Placement, Replay};
 use sluice_streams::{Spec, Stream};
 use std::ffi::CString;
 
-/// How a trace is told from a pattern.
+/// What begins a workload that is a trace and no pattern.
 const TRACE: &str = "trace:";
 /// Frames from the one that calls this module to the user's.
 const CALLER: i32 = 2;

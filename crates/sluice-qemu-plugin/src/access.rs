@@ -1,4 +1,4 @@
-//! What QEMU tells of an access, made plain.
+//! What an access does, from QEMU's description of it.
 
 use crate::api::{READS, WRITES, api};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,9 +29,9 @@ impl What {
     }
 
     fn ask(info: u32) -> What {
-        // SAFETY: the description of an access that is being told of.
+        // SAFETY: QEMU passed the description to the callback that is running.
         let (shift, store) = unsafe { ((api().size_shift)(info), (api().is_store)(info)) };
-        // QEMU tells of an atomic access once, as a store. That it loads too is in the bits above
+        // QEMU reports an atomic access once, as a store. That it loads too is in the bits above
         // the operation's.
         let atomic = info >> 16 == (READS | WRITES) as u32;
         let stores = if store { What::STORES } else { 0 };
@@ -69,7 +69,7 @@ pub fn in_memory<const SYSTEM: bool>(info: u32, address: u64) -> Option<u64> {
 #[inline]
 fn physical(info: u32, address: u64) -> Option<u64> {
     let api = api();
-    // SAFETY: the access that is being told of; the handle is not kept.
+    // SAFETY: QEMU passed the access to the callback that is running; the handle is not kept.
     unsafe {
         let at = (api.hwaddr)(info, address);
         let is_memory = !at.is_null() && !(api.hwaddr_is_io)(at);

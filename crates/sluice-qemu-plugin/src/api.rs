@@ -17,7 +17,8 @@ pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
 /// What each version brought first, the newest first.
 const VERSIONS: [(&CStr, i32); 5] = [
-    // Brought by 6 (QEMU 11.0), which only `STATED` tells from 7: that brought nothing new by name.
+    // Brought by 6 (QEMU 11.0). Only `STATED` distinguishes 6 from 7, which brought nothing new by
+    // name.
     (c"qemu_plugin_register_vcpu_syscall_filter_cb", 7),
     (c"qemu_plugin_translate_vaddr", 5),
     (c"qemu_plugin_read_memory_vaddr", 4),
@@ -69,7 +70,7 @@ pub const READS: c_int = 1;
 /// See [`READS`].
 pub const WRITES: c_int = 2;
 
-/// The beginning of what QEMU tells of itself.
+/// The beginning of QEMU's description of itself.
 #[repr(C)]
 pub struct Info {
     target: *const c_char,
@@ -100,7 +101,7 @@ pub type Ask = unsafe extern "C" fn(Id, *const c_void, *mut c_void);
 /// A function that is not the same in all versions. From 3 on it copies bytes into a buffer,
 /// and says how many.
 pub type InsnData = unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize;
-/// Up to version 2 it tells where they are.
+/// Up to version 2 it returns their address.
 pub type InsnDataTo2 = unsafe extern "C" fn(*const Insn) -> *const u8;
 /// Called when a block or instruction is executed.
 pub type OfExecution = extern "C" fn(c_uint, *mut c_void);
@@ -129,18 +130,18 @@ macro_rules! api {
 }
 
 api! {
-    /// Asks to be told of each CPU that is made.
+    /// Asks for a call for each CPU that is made.
     on_cpu = c"qemu_plugin_register_vcpu_init_cb": Ask,
-    /// Of each that has ended.
+    /// For each CPU that has ended.
     on_cpu_end = c"qemu_plugin_register_vcpu_exit_cb": Ask,
-    /// Of each that has nothing to do.
+    /// For each CPU that has nothing to do.
     on_idle = c"qemu_plugin_register_vcpu_idle_cb": Ask,
-    /// Of each block that is translated.
+    /// For each block that is translated.
     on_translation = c"qemu_plugin_register_vcpu_tb_trans_cb": Ask,
-    /// Of each time that a block is executed.
+    /// For each time that a block is executed.
     on_block = c"qemu_plugin_register_vcpu_tb_exec_cb":
         unsafe extern "C" fn(*mut Block, OfExecution, c_int, *mut c_void),
-    /// Of each access that an instruction makes.
+    /// For each access that an instruction makes.
     on_access = c"qemu_plugin_register_vcpu_mem_cb":
         unsafe extern "C" fn(*mut Insn, OfAccess, c_int, c_int, *mut c_void),
     /// At the end.
@@ -190,7 +191,7 @@ pub fn api() -> &'static Api {
 /// The bytes of an instruction, which are at most as many as x86 has, and how many they are.
 ///
 /// # Safety
-/// An instruction of the block that is being told of.
+/// An instruction of the block of the callback that is running.
 pub unsafe fn insn_bytes(insn: *const Insn) -> ([u8; INSN_MAX], usize) {
     let (api, mut bytes) = (api(), [0; INSN_MAX]);
     // SAFETY: as the caller says; the function has the type of its version.

@@ -8,7 +8,7 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// What a mode of the plugin wants to be told of.
+/// The callbacks of a mode of the plugin.
 pub struct Callbacks {
     /// A CPU is there.
     pub begins: fn(c_uint),
@@ -88,12 +88,12 @@ extern "C" fn leaves(cpu: c_uint, _: *mut c_void) {
 }
 
 extern "C" fn translated_to_6(_: Id, block: *mut Block) {
-    // SAFETY: the block that QEMU tells of.
+    // SAFETY: the block that QEMU passed.
     unsafe { (asked().translated)(block) };
 }
 
 extern "C" fn translated(block: *mut Block, _: *mut c_void) {
-    // SAFETY: the block that QEMU tells of.
+    // SAFETY: the block that QEMU passed.
     unsafe { (asked().translated)(block) };
 }
 

@@ -49,7 +49,7 @@ pub struct Simulate {
     pub scale: u32,
     /// What runs, for the record.
     pub command: String,
-    /// Which of the guest's memory is on the device; all of it, if nothing is said.
+    /// Which of the guest's memory is on the device; by default all of it.
     pub range: Option<OnDevice>,
     /// Between which marks the result counts.
     pub part: Part,

@@ -37,7 +37,7 @@ struct Cpu {
     /// Instructions executed once the running block is through.
     executed: u64,
     filter: Option<Filter>,
-    /// Accesses that QEMU has told of.
+    /// Accesses that QEMU has reported.
     seen: u64,
     batch: Vec<Access>,
 }
@@ -173,8 +173,8 @@ fn leave(cpu: c_uint) {
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut Block) {
     let api = api();
-    // SAFETY: the block that is being told of and its instructions; what belongs to a callback is
-    // a number and no pointer.
+    // SAFETY: QEMU passed the block to the callback that is running, with its instructions; a
+    // callback's own argument is a number and no pointer.
     unsafe {
         let count = (api.block_insns)(block);
         (api.on_block)(block, executed, NO_REGS, count as *mut c_void);

@@ -109,7 +109,7 @@ pub fn be_nice(nice: i32) {
     let _ = unsafe { sys!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) };
 }
 
-/// The C library's words that tell how many threads it has made.
+/// The C library's words from which one can see how many threads it has made.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryCount {
     single_threaded: *const u8,
@@ -134,7 +134,7 @@ impl LibraryCount {
         }
     }
 
-    /// Threads that the C library has made, the first one included; `None` when it cannot tell.
+    /// Threads that the C library has made, the first one included; `None` when that is not known.
     ///
     /// A read of one word. It knows nothing of threads that a program makes by a system call of its
     /// own.
@@ -151,7 +151,7 @@ impl LibraryCount {
     }
 }
 
-/// Tells whether the program has one thread or more, whoever made them.
+/// Whether the program has one thread or more, whoever made them.
 ///
 /// Threads of the runtime itself, which the C library does not know, do not count.
 #[derive(Debug)]
@@ -200,8 +200,8 @@ impl ThreadCount {
         Ok(())
     }
 
-    /// In the child of a fork that has no device: nothing can be told any more. `closes` says that
-    /// the child has the parent's descriptor.
+    /// In the child of a fork that has no device: from now on the number of threads is unknown.
+    /// `closes` says that the child has the parent's descriptor.
     pub fn give_up(&mut self, closes: bool) {
         if closes {
             // SAFETY: the descriptor is ours alone.

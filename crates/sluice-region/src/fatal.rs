@@ -26,10 +26,11 @@ impl Write for Line {
     }
 }
 
-/// Who is asked whether the calling thread has descriptors of its own, and not the program's.
+/// The function that says whether the calling thread has descriptors of its own, and not the
+/// program's.
 static HAS_OWN_DESCRIPTORS: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Sets the function that tells whether the calling thread has a table of descriptors of its own.
+/// Sets the function that says whether the calling thread has a table of descriptors of its own.
 pub fn set_own_descriptors(asked: fn() -> bool) {
     HAS_OWN_DESCRIPTORS.store(asked as *mut (), Release);
 }
@@ -93,8 +94,8 @@ fn programs_errors() -> Option<usize> {
     same_file().or_else(open_again)
 }
 
-/// The same open file, if it is a regular one: what is written next, by whoever else has it, must
-/// follow the line and not overwrite it.
+/// The same open file, if it is a regular one. The next write to it, also by another process that
+/// has it, must follow the line and not overwrite it.
 fn same_file() -> Option<usize> {
     // SAFETY: no pointers.
     let process = unsafe { sys!(libc::SYS_pidfd_open, sys!(libc::SYS_getpid).ok()?, 0) }.ok()?;
@@ -127,8 +128,8 @@ fn close(fd: usize) {
     let _ = unsafe { sys!(libc::SYS_close, fd) };
 }
 
-/// An error of the system's in words, told without a lock or an allocation of the C library's: the
-/// child of a fork may need the words while its parent's locks are held.
+/// An error of the system's in words, without a lock or an allocation of the C library's: the child
+/// of a fork may need the words while its parent's locks are held.
 pub struct Told(i32);
 
 impl Told {
@@ -153,7 +154,7 @@ impl core::fmt::Display for Told {
     }
 }
 
-/// The text of an error, as [`Told`] tells it if the system gave it.
+/// The text of an error, as [`Told`] words it if the system gave it.
 pub fn text_of(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(errno) => Told(errno).to_string(),

@@ -149,7 +149,7 @@ pub fn lock_byte(fd: i32, at: u64) -> Result<bool> {
 /// Whether somebody else has locked a byte by [`lock_byte`].
 pub fn is_byte_locked(fd: i32, at: u64) -> bool {
     let mut lock = byte(at, libc::F_WRLCK);
-    // SAFETY: a live request; a number that is no descriptor is told.
+    // SAFETY: a live request; the kernel refuses a number that is no descriptor.
     let asked = unsafe { libc::fcntl(fd, libc::F_OFD_GETLK, &raw mut lock) };
     asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
 }
@@ -168,7 +168,7 @@ pub fn unlock_byte(fd: i32, at: u64) {
 pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
     loop {
         let mut lock = whole(libc::F_WRLCK);
-        // SAFETY: a live request; a number that is no descriptor is told.
+        // SAFETY: a live request; the kernel refuses a number that is no descriptor.
         let locked = unsafe { libc::fcntl(fd, libc::F_SETLK, &raw mut lock) };
         match Error::last_os_error() {
             _ if locked == 0 => return Ok(None),
@@ -177,7 +177,7 @@ pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
             }
             _ => {}
         }
-        // Who had it may have ended meanwhile.
+        // The process that had it may have ended meanwhile.
         if let Some(pid) = holder(fd)? {
             return Ok(Some(pid));
         }
@@ -191,7 +191,7 @@ pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
 /// If the file system has no such locks.
 pub fn holder(fd: i32) -> Result<Option<i32>> {
     let mut lock = whole(libc::F_RDLCK);
-    // SAFETY: a live request; a number that is no descriptor is told.
+    // SAFETY: a live request; the kernel refuses a number that is no descriptor.
     match unsafe { libc::fcntl(fd, libc::F_GETLK, &raw mut lock) } {
         0 if lock.l_type == libc::F_UNLCK as libc::c_short => Ok(None),
         0 => Ok(Some(lock.l_pid.max(0))),
@@ -219,7 +219,7 @@ fn byte(at: u64, kind: i32) -> libc::flock {
 
 fn set_lock(fd: i32, at: u64, kind: i32) -> Result<()> {
     let lock = byte(at, kind);
-    // SAFETY: a live request; a number that is no descriptor is told.
+    // SAFETY: a live request; the kernel refuses a number that is no descriptor.
     match unsafe { libc::fcntl(fd, libc::F_OFD_SETLK, &raw const lock) } {
         0 => Ok(()),
         _ => Err(Error::last_os_error()),
@@ -239,7 +239,7 @@ pub fn punch(file: &File, at: u64, len: u64) -> Result<()> {
     }
 }
 
-/// A file system, as far as a user of it can tell.
+/// The room of a file system, for this user.
 #[derive(Clone, Copy, Debug)]
 pub struct FileRoom {
     /// Bytes that can be written.

@@ -52,7 +52,7 @@ pub fn bind_to_node(start: usize, len: usize, node: u64) -> Result<(), i32> {
     let mut mask = [0u64; NODE_WORDS];
     let word = mask.get_mut(node as usize / 64).ok_or(libc::EINVAL)?;
     *word = 1 << (node % 64);
-    // The kernel reads one bit less than it is told.
+    // The kernel reads one bit less than the argument says.
     let (at, bits) = (mask.as_ptr() as usize, NODE_MAX + 2);
     // SAFETY: no content changes, and the mask has as many bits as are read.
     unsafe { sys!(libc::SYS_mbind, start, len, libc::MPOL_BIND, at, bits, 0) }.map(drop)
@@ -89,7 +89,7 @@ pub fn has_filled() -> bool {
 /// however large it is.
 ///
 /// # Safety
-/// Whoever has the memory, and takes it back, expects of it what [`has_filled`] says. The file
+/// The owner of the memory, which takes it back, expects of it what [`has_filled`] says. The file
 /// becomes no shorter as long as the memory is used.
 pub unsafe fn fill_from(memory: &mut [u8], file: &File, at: u64) -> std::io::Result<()> {
     let start = memory.as_ptr() as usize;

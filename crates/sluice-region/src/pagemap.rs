@@ -20,7 +20,8 @@ impl Pagemap {
         Ok(Pagemap { fd: fd as i32 })
     }
 
-    /// No page map, for a process that has no device any more. Whatever is asked cannot be told.
+    /// No page map, for a process that has no device any more. Every question gets the answer that
+    /// it is unknown.
     pub fn none() -> Pagemap {
         Pagemap { fd: NO_DESCRIPTOR }
     }

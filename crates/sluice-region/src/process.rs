@@ -44,7 +44,7 @@ fn state_of(pid: u32) -> Option<char> {
 }
 
 /// Whether a descriptor of a process (`pidfd_open`) stands for the calling one. Without `/proc`
-/// nobody can tell, and it does not. Allocates nothing.
+/// that is unknown, and counts as no. Allocates nothing.
 pub fn is_own_process(descriptor: i32) -> bool {
     /// What stands for the calling thread, and for its process, without a descriptor.
     const OWN: [i32; 2] = [-10_000, -10_001];

@@ -1,8 +1,8 @@
 //! Threads by the kernel's own call, which the C library does not know.
 //!
-//! The C library's threads would count as the program's: the process would not end with the last of
-//! the program's own, a change of the user would stop at ours, and in the child of a fork the
-//! library allocates while the program's allocator is locked.
+//! The C library would count a thread of its own making as the program's. The process would not end
+//! with the last of the program's own threads, and a change of the user would stop at ours. In the
+//! child of a fork the library would allocate while the program's allocator is locked.
 
 use crate::sys;
 use crate::tls::{Modules, Storage};

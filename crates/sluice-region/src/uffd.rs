@@ -47,7 +47,7 @@ pub struct Event {
     pub address: usize,
     /// The access was a write.
     pub write: bool,
-    /// Kernel id of the faulting thread (0 when the kernel does not tell).
+    /// Kernel id of the faulting thread (0 when the kernel does not give it).
     pub thread: u32,
 }
 
@@ -126,7 +126,7 @@ impl Uffd {
         self.fd != NO_DESCRIPTOR
     }
 
-    /// A descriptor that was not yet told what is wanted of it.
+    /// A descriptor before the handshake for its features.
     fn of(fd: i32) -> Uffd {
         let nowait = false;
         Uffd {

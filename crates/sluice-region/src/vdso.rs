@@ -1,7 +1,7 @@
 //! The clock, read where the kernel has put it into the process.
 //!
 //! The C library's function may be another: a program may have one of this name, and `faketime`
-//! loads one whose time stands still or goes back. Whoever waits by it might wait for ever.
+//! loads one whose time stands still or goes back. A wait by that clock might last for ever.
 
 use crate::sys;
 use core::ffi::CStr;

@@ -89,8 +89,8 @@ fn transfer(number: i64, local: usize, remote: usize) -> Result<(), i32> {
     }
 }
 
-/// A lease of a file that nobody may write to while it is held: who opens the file for writing, or
-/// cuts it, waits in the kernel until the lease is given up.
+/// A lease of a file that nobody may write to while it is held. A process that opens the file for
+/// writing, or cuts it, waits in the kernel until the lease is given up.
 #[derive(Debug)]
 pub struct Lease {
     fd: i32,

@@ -1,4 +1,4 @@
-//! What is asked of the kernel, and that it is done.
+//! The system calls that the runtime depends on, and that the kernel carries them out.
 
 use sluice_region::{
     Fill, Mapping, PAGE, Uffd, UffdKind, futex_wait, raw_mmap, raw_munmap, thread_id,
@@ -70,7 +70,7 @@ fn a_fence_takes_what_is_free_at_both_ends() {
     assert!(fenced > 0, "there never was room for one");
 }
 
-/// The kernel names those whose faults it tells by these.
+/// The kernel names the threads whose faults it reports by these numbers.
 #[test]
 fn every_thread_has_a_number_of_its_own() {
     let own = thread_id();

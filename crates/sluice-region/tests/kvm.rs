@@ -1,6 +1,6 @@
-//! A KVM guest on memory that is trapped as the runtime traps a device: whether the processor runs
-//! the guest or the kernel interprets it, each page that is not mapped costs one fault, and a page
-//! that is mapped none. Without `/dev/kvm` nothing is tested, and a line says so.
+//! A KVM guest on memory that is trapped as the runtime traps a device. Each page that is not
+//! mapped costs one fault, and a page that is mapped none, whether the processor runs the guest or
+//! the kernel interprets it. Without `/dev/kvm` nothing is tested, and a line says so.
 
 use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::{Kvm, VcpuExit, VcpuFd, VmFd};
@@ -41,7 +41,8 @@ struct Device {
     trapped: Mapping,
     /// Another mapping of the file, never trapped.
     plain: Mapping,
-    /// Held while a fault is answered, so that who goes on after a fault finds it counted.
+    /// Held while a fault is answered, so that a thread that goes on after a fault finds it
+    /// counted.
     faults: Mutex<Faults>,
 }
 

@@ -44,7 +44,8 @@ fn is_noticed(count: &mut ThreadCount, flags: i32, is_own: bool) -> bool {
     are_more
 }
 
-/// Only the kernel could tell of it, and a store of its was lost if a page left meanwhile.
+/// Only the kernel knew of the thread, and a store of the thread was lost if its page left
+/// meanwhile.
 #[test]
 fn a_thread_made_behind_the_librarys_back_is_noticed_at_once() {
     let library = LibraryCount::find();

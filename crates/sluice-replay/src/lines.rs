@@ -29,7 +29,7 @@ pub struct LinesOfCpu {
     pages: Arc<HashMap<u64, u64>>,
     /// The page that was looked up last, and its place.
     last: Option<(u64, u64)>,
-    /// The access whose lines are told, the next byte and the last.
+    /// The access whose lines are being given out, the next byte and the last.
     rest: Option<(sluice_trace::Access, u64, u64)>,
     failure: Arc<Mutex<Option<Error>>>,
 }

@@ -300,10 +300,10 @@ pub struct LinkUse {
 /// The resource that is busy for the largest share of the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bottleneck {
-    /// A `link` at a device, the port of a `switch`, a `controller`, a `snoop filter` (requests
-    /// wait for a tracker, or all entries are busy), the `cache` (the mean number of accesses that
-    /// wait for an MSHR or a way, at most 1), `channel` or `die` of a CXL-SSD; a `requester` if all
-    /// are idle for a tenth of the time or more.
+    /// A `link` at a device, the port of a `switch`, a `controller`, or a `snoop filter` (requests
+    /// wait for a tracker, or all entries are busy). Of a CXL-SSD the `cache` (the mean number of
+    /// accesses that wait for an MSHR or a way, at most 1), a `channel` or a `die`. A `requester`
+    /// if all these are idle for a tenth of the time or more.
     pub kind: String,
     /// Its name.
     pub name: String,

@@ -72,7 +72,7 @@ pub struct FilesTraffic {
     pub host_cache_bytes: u64,
     /// The most bytes that the page cache reads ahead.
     pub readahead_bytes: u64,
-    /// What the page cache was told: `normal`, `sequential` or `random`.
+    /// The program's advice to the page cache: `normal`, `sequential` or `random`.
     pub advice: String,
     /// Software of a request, or of a fault that has to read, ns.
     pub request_ns: f64,

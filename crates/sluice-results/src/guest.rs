@@ -50,9 +50,9 @@ pub struct Disk {
     pub device_p50_ns: u64,
     /// Ninety-nine of a hundred were, ns.
     pub device_p99_ns: u64,
-    /// For half of them the guest was told within this time, ns.
+    /// The guest was notified of half of them within this time, ns.
     pub answered_p50_ns: u64,
-    /// For ninety-nine of a hundred it was, ns.
+    /// The guest was notified of ninety-nine of a hundred within this time, ns.
     pub answered_p99_ns: u64,
 }
 

@@ -26,7 +26,7 @@ pub fn read_heat(dir: &Path, pid: u64, image: u64) -> Heat {
     let open = || open_regular(&image_path(dir, pid, image), false, Some(owner_of(dir)?)).ok();
     let mut heat = Heat::new();
     if let Some(file) = open() {
-        // What has been read until an error is true.
+        // The pages read before an error are right.
         let _ = read(&file, &mut heat);
     }
     heat

@@ -41,7 +41,7 @@ hints! {
     cold: ColdHints {
         /// Cached pages that became the next to leave because the program said so.
         pages = HintsCold,
-        /// All that became so: told by the program or by the ring, or passed in order.
+        /// All that went cold: by a hint of the program, by the ring, or passed in order.
         cooled = Cooled,
         /// Evictions that took such a page, before any that the policy would have chosen.
         evicted = ColdEvictions,

@@ -32,7 +32,7 @@ pub struct HitTimes {
 }
 
 impl HitTimes {
-    /// Of a device, and the process that is told of.
+    /// Of a device, and the process that the report is about.
     pub(crate) fn of(config: &DeviceConfig, main: Option<&Process>) -> HitTimes {
         let measured = main.map_or(0, |main| main.get(Counter::HitNs));
         let modelled_ns = config.hit_time(Op::Read).0 as f64 / 1e3;

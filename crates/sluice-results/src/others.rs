@@ -1,8 +1,8 @@
 //! The sum of what ended processes did that are no longer listed one by one.
 //!
 //! It is a file of the session. An image goes into it in two steps: first a new sum with it, which
-//! names it, takes the place of the one before; then its own files go. Whoever is killed in between
-//! leaves a file that the sum names, and that no reader counts again.
+//! names it, takes the place of the one before; then its own files go. A process that is killed in
+//! between leaves a file that the sum names, and that no reader counts again.
 
 use crate::process::{
     Identity, Latencies, OtherProcesses, Process, as_image, copy_at_rest, image_path, is_ready,

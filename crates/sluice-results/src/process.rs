@@ -56,7 +56,7 @@ pub struct Process {
     pub latencies: Option<Box<Latencies>>,
 }
 
-/// What tells an image from all others.
+/// The fields by which an image differs from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Process id.
@@ -145,7 +145,7 @@ impl Process {
         }
     }
 
-    /// What tells it from all others.
+    /// The fields by which it differs from all others.
     pub fn identity(&self) -> Identity {
         Identity {
             pid: self.pid,

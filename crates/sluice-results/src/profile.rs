@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(profile.other_pages.waited_ns + listed, all);
     }
 
-    /// Whoever has the session's user can write anything there.
+    /// Any process of the session's user can write anything there.
     #[test]
     fn numbers_that_cannot_be_are_no_panic() {
         let dir = tempfile::tempdir().expect("room");

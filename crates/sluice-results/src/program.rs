@@ -80,7 +80,7 @@ pub struct Executed {
     pub device_bytes: u64,
     /// CPUs of QEMU's.
     pub threads: u64,
-    /// Loads and stores that QEMU told of.
+    /// Loads and stores that QEMU reported.
     pub accesses: u64,
     /// Instructions that QEMU has executed, by CPU.
     pub instructions: Vec<u64>,

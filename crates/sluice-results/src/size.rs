@@ -20,9 +20,9 @@ pub enum SizeSchema {
 pub enum SizeMethod {
     /// A trace has every access.
     Trace,
-    /// A live run told of those that miss a small cache.
+    /// A live run recorded those that miss a small cache.
     Filtered,
-    /// A live run told of every access to some of the pages, chosen by a hash.
+    /// A live run recorded every access to some of the pages, chosen by a hash.
     Sampled,
 }
 
@@ -68,7 +68,7 @@ pub struct SizeResult {
     /// Hit ratios of LRU, from the smallest cache to one that holds all, at most so many points as
     /// a picture can show.
     pub curve: Vec<CurvePoint>,
-    /// The run that told of the accesses. `null` of a trace.
+    /// The run that recorded the accesses. `null` of a trace.
     pub profile: Option<SizeProfile>,
 }
 
@@ -123,7 +123,7 @@ pub struct CurvePoint {
     pub hit_ratio: f64,
 }
 
-/// The run that told of the accesses.
+/// The run that recorded the accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeProfile {
     /// Wall time, s.

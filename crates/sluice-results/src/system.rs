@@ -37,10 +37,11 @@ pub struct SystemResult {
     /// Every parameter of the host and its device, by key, as text, at the sizes that were
     /// simulated: divided by `scale`.
     pub config: Settings,
-    /// Where the program's pages are before it begins: `empty` all in flash, `full` in host memory
-    /// and device cache as far as those have room, `others` in flash while both are full of other
-    /// pages (`host.start`), `host` all in host memory. A trace and `run --simulate` begin `empty`
-    /// unless `--set host.start` says otherwise, kernels as their system does.
+    /// Where the program's pages are before it begins. `empty`: all in flash. `full`: in host
+    /// memory and device cache as far as those have room. `others`: in flash, while host memory and
+    /// cache are full of other pages (`host.start`). `host`: all in host memory. A trace and `run
+    /// --simulate` begin `empty` unless `--set host.start` says otherwise, kernels as their system
+    /// does.
     pub start: String,
     /// The kernel, as named on the command line, or `trace:` and the file, or a command line.
     pub workload: String,
@@ -68,7 +69,7 @@ pub struct SystemResult {
     pub flash: Flash,
     /// Of the whole run: two runs with the same input have the same.
     pub hash: String,
-    /// The program that QEMU executed, and its arguments. Only of such a one.
+    /// The program that QEMU executed, and its arguments. Only of a program that QEMU executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU executed.

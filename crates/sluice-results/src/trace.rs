@@ -158,7 +158,7 @@ pub struct TraceRecord {
 /// What QEMU's plugin counted while it recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedAccesses {
-    /// Accesses that QEMU told of.
+    /// Accesses that QEMU reported.
     pub accesses_seen: u64,
     /// Of the accesses seen, those in the trace.
     pub accesses: u64,

@@ -1,4 +1,4 @@
-//! What is told of live processes, from statistics that a test wrote.
+//! Results of live processes, from statistics that a test wrote.
 
 mod common;
 

@@ -20,7 +20,7 @@ const CALLS: usize = 256;
 const THREAD_STACK: usize = 1 << 20;
 /// A page that ends who touches it, without a mapping of its own.
 const MADV_GUARD_INSTALL: i32 = 102;
-/// Who finds no stack looks again after this.
+/// A thread that finds no stack looks again after this.
 const PAUSE_NS: u64 = 20_000;
 
 /// Where the stacks are: those of threads first, then those of calls.

@@ -20,7 +20,7 @@ pub struct Cost {
     pub entry_ns: u64,
     /// From the handler's last act to the program's next instruction, ns.
     pub exit_ns: u64,
-    /// A load of a mapped page from memory, ns; 0 where nobody can tell.
+    /// A load of a mapped page from memory, ns; 0 where that is unknown.
     pub hit_ns: u64,
 }
 
@@ -42,7 +42,7 @@ impl Cost {
             exit_ns,
             hit_ns: hit_ns().unwrap_or(0),
         };
-        // Another process may have been faster, and who finds no file measures for itself.
+        // Another process may have been faster, and one that finds no file measures for itself.
         if let Ok(mut file) = create_private(&dir.join(COSTS_FILE)) {
             let _ = file.write_all(cost.to_text().as_bytes());
         }

@@ -1,5 +1,6 @@
-//! The programs' side of a persistent store: what the device has programmed is told to the command
-//! that keeps the store, and who wants pages to be durable asks it.
+//! The programs' side of a persistent store. The runtime notes which pages the device has
+//! programmed, for the command that keeps the store. A program that wants pages to be durable asks
+//! that command.
 //!
 //! Nothing here opens a file later on: the desk is mapped at the start, and children of forks have
 //! the same mapping.
@@ -19,7 +20,7 @@ use std::path::Path;
 
 /// A server that shows no life for so long is taken for dead.
 const DEAD_AFTER_NS: u64 = 10_000_000_000;
-/// Who waits looks this often for that.
+/// A thread that waits for an answer looks this often whether the server lives.
 const LOOK_NS: u64 = 50_000_000;
 
 /// The mapped desk.
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(desk.look(&mut asked), Some(Err(libc::EIO)));
     }
 
-    /// Who finds no place at the desk gets the next one that is free.
+    /// A thread that finds no place at the desk gets the next one that is free.
     #[test]
     fn a_request_that_found_no_place_is_made_later() {
         let desk = desk();

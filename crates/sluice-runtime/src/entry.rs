@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Beside the number of the thread that forks: a fault of its own is being served.
 const SERVING: u32 = 1 << 31;
-/// Who waits until that is over looks again after this.
+/// A thread that waits until that is over looks again after this.
 const LOOK_NS: u64 = 2_000;
 
 /// The core, locked or already held for the thread that is served.

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 /// The keeper has found what ended programs left after this time.
 const KEEPER_NS: u64 = 2_000_000_000;
-/// Whoever waits for it looks this often.
+/// A process that waits for the file looks this often.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
 /// The files of a running process's first images stay. With them there, its next image looks for
@@ -133,7 +133,7 @@ fn create_rings(session: &Session, stats: &Path) -> Result<ControlRing, StartErr
 /// Only its owner may command a device.
 fn create_ring(path: &Path) -> Result<Mapping, StartError> {
     let file = create_private(path).map_err(|e| failed(path, e))?;
-    // It is small, and whoever writes it later cannot be told that there is no room.
+    // It is small, and a later store to it has no way to report that there is no room.
     map_file(path, &file, RING_BYTES, &[(0, RING_BYTES as u64)])
 }
 
@@ -154,7 +154,7 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
     };
     let file = file.map_err(|e| failed(&path, e))?;
     let len = Recorder::file_len(session.record);
-    // How many traps there will be is not known: the end of the run tells if there was no room.
+    // How many traps there will be is not known: the end of the run reports if there was no room.
     let head = Recorder::file_len(0) as u64;
     let map = map_file(&path, &file, len, &[(0, head)])?;
     Ok(Some(Recorder::new(map, session.record)))

@@ -11,7 +11,7 @@ use sluice_region::{PAGE, hand_over_view, raw_mprotect, write_page};
 use sluice_units::Ps;
 
 impl Core {
-    /// Gives a page back to the kernel, which tells the program what is wrong with it.
+    /// Gives a page back to the kernel, which raises the program's error for it.
     pub(crate) fn hand_over_page(&mut self, now: Ps, addr: usize) {
         if let Some(lpn) = self.host.lpn(addr) {
             // Nothing is allocated or freed on the path of a fault.
@@ -69,7 +69,7 @@ impl Core {
             self.host.used.mark(lpn as usize);
             if state != 0 {
                 self.show(lpn);
-                // Who waits for it finds the kernel's page.
+                // A thread that waits for it finds the kernel's page.
                 self.host.wake(self.host.page(lpn));
             }
         }

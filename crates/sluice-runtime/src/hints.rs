@@ -11,7 +11,7 @@ use sluice_units::Bits;
 use sluice_units::{Lpn, Ps};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Ranges that wait for MSHR entries. Who has one more to say waits until there is room.
+/// Ranges that wait for MSHR entries. A thread with one more wish waits until there is room.
 const WISHES_MAX: usize = 64;
 /// Pages on their way that are mapped when they are there. Others wait for their first access.
 const COMING_MAX: usize = 4096;

@@ -11,7 +11,8 @@ const STRIDE: usize = 128;
 /// Rounds, of which the median is kept: each takes some 25 µs.
 const ROUNDS: usize = 9;
 
-/// The time of such a load, ns. `None` without memory, or where a program cannot empty caches.
+/// The time of a load from memory, ns. `None` without memory, or where a program cannot empty
+/// caches.
 pub fn hit_ns() -> Option<u64> {
     let memory = Mapping::anonymous((LOADS * STRIDE).next_multiple_of(PAGE)).ok()?;
     let at = |slot: usize| memory.addr() + slot * STRIDE;

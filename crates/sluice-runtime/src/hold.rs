@@ -107,7 +107,7 @@ impl Hold {
         self.image.load(Relaxed)
     }
 
-    /// Says that this process uses the files of the statistics with this inode. Tells whether
+    /// Says that this process uses the files of the statistics with this inode. Returns whether
     /// nobody else says so.
     pub fn claim(&self, file: u64) -> bool {
         self.file.store(file, Relaxed);
@@ -152,7 +152,7 @@ fn close(fd: i32) {
 fn is_same_file(fd: i32, file: &std::fs::Metadata) -> bool {
     // SAFETY: plain data, for which zeros are valid.
     let mut found: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: a live buffer; a number that is no descriptor is told.
+    // SAFETY: a live buffer; the kernel refuses a number that is no descriptor.
     let is_open = unsafe { libc::fstat(fd, &mut found) } == 0;
     is_open && (found.st_dev, found.st_ino) == (file.dev(), file.ino())
 }

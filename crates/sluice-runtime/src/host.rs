@@ -64,7 +64,7 @@ pub enum Backing {
 pub struct Host {
     /// Faults come from here, pages are mapped through it.
     pub uffd: Uffd,
-    /// Tells written pages.
+    /// Shows which pages were written.
     pub pagemap: Pagemap,
     /// Threads of this process.
     pub threads: ThreadCount,
@@ -88,7 +88,7 @@ pub struct Host {
     /// Whether a signal may take a thread out of its wait, to run a handler of the program's that
     /// stores somewhere else. It may in event mode; in signal mode no signal comes meanwhile.
     pub can_be_interrupted: bool,
-    /// Tells others what is known of each page.
+    /// Publishes what is known of each page.
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
     pub sampler: Option<Sampler>,
@@ -116,7 +116,7 @@ pub struct Host {
     leaving: Vec<Leaving>,
     /// The first of 64 pages whose writes were asked for together, and the answer.
     asked: Option<(u64, u64)>,
-    /// Who is told of programmed pages, if they are to be kept.
+    /// Notes programmed pages, if they are to be kept.
     pub desk: Option<&'static StoreDesk>,
     /// Prefetched pages that have arrived, and are mapped together. As many at most.
     pub coming: Vec<u64>,
@@ -439,7 +439,7 @@ impl Host {
 
     /// Asks, on behalf of a thread that waits for us, whether it is the only one of the program.
     ///
-    /// It is asked at each trap, for nobody else could tell that a thread made behind the C
+    /// The host asks at each trap: otherwise nobody would learn that a thread made behind the C
     /// library's back had written to a page that leaves. A shared page cannot lose what is written.
     pub fn ask_alone(&mut self) {
         self.alone = match self.backing {

@@ -1,8 +1,8 @@
 //! The live runtime: from a page fault to a NAND read and back, in wall-clock time.
 //!
 //! Follow a trap: [`handler`] (event mode) or [`signal`] (signal mode) learns of a fault and calls
-//! [`Engine::trap`], which asks `sluice_model::Device::access` when the page may appear; the model
-//! tells [`host::Host`] which page leaves the cache; [`pace`] waits for the deadline; and
+//! [`Engine::trap`], which asks `sluice_model::Device::access` when the page may appear. The model
+//! has [`host::Host`] unmap the page that leaves the cache, [`pace`] waits for the deadline, and
 //! [`Engine::fill`] maps the page. Nothing on that way allocates, prints, or touches device memory.
 
 mod active;

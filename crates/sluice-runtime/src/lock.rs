@@ -11,7 +11,7 @@ use sluice_region::sys;
 const FREE: u32 = 0;
 /// Somebody sleeps until the lock is given back. The other bits are its holder.
 const WAITED_FOR: u32 = 1;
-/// The holder of a lock of which nobody asks who has it.
+/// The holder of a lock that does not record its holder.
 const SOMEBODY: u32 = 1;
 /// Tries before sleeping. The lock is held for some 20 µs where a page is taken from several CPUs,
 /// and a sleeper would be woken as late again.
@@ -65,8 +65,9 @@ impl<T> Lock<T> {
 
     /// Takes the lock if it is or soon becomes free.
     ///
-    /// Who finds it held sleeps and does not yield: since Linux 6.18 a yield forfeits the rest of
-    /// a time slice, and on a busy machine a wait of microseconds became one of milliseconds.
+    /// A thread that finds it held sleeps and does not yield: since Linux 6.18 a yield forfeits the
+    /// rest of a time slice, and on a busy machine a wait of microseconds became one of
+    /// milliseconds.
     pub fn try_lock_briefly(&self) -> Option<Guard<'_, T>> {
         let taken = self.spin(SOMEBODY) || {
             let waits_no_more = |state| {

@@ -32,9 +32,9 @@ impl Engine {
     /// it returns, and stay. With `on_fault` each is pinned when it comes.
     ///
     /// # Errors
-    /// `ENOMEM` if more pages would be locked than can be pinned, and nothing is then; or if a set
-    /// of the cache has no room for one that is to come, and those before it stay locked, as where
-    /// the kernel cannot bring a page in.
+    /// `ENOMEM` if more pages would be locked than can be pinned, and nothing is then. `ENOMEM` too
+    /// if a set of the cache has no room for one that is to come: those before it stay locked, as
+    /// where the kernel cannot bring a page in.
     pub fn lock_pages(&self, start: usize, len: usize, on_fault: bool) -> Result<(), i32> {
         let all = self.span(start, len).ok_or(libc::ENOMEM)?;
         calm(|| self.note_locked(&all))?;
@@ -164,7 +164,7 @@ impl Engine {
         !self.said.locks_what_comes.load(Acquire) || self.lock_pages(start, len, true).is_ok()
     }
 
-    /// What was said of pages holds for others, to which the program moves them or by which it
+    /// The advice for pages goes on to others, to which the program moves them or by which it
     /// lengthens them. `old` are the first of `start`, or elsewhere.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl Engine {
         calm(|| self.core().device.pins_max() == 0)
     }
 
-    /// Forgets what was said of pages that the program gives back.
+    /// Forgets the advice for pages that the program gives back.
     pub fn forget_hints(&self, start: usize, len: usize) {
         if let Some(all) = self.hinted_span(start, len) {
             calm(|| {

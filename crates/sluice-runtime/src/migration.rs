@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Hot pages that wait to move.
 const WANTED_MAX: usize = 64;
 
-/// How hot pages are told from others.
+/// How hot pages are recognised.
 enum Hot {
     Adaptive(Heat),
     Tpp(Refaults),

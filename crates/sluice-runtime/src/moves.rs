@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// Since when the device has had a page that can move to host memory: one that is mapped, that
-    /// nobody waits for, and that nobody has told to stay.
+    /// nobody waits for, and that nobody keeps there.
     fn may_move(&self, lpn: u64) -> Option<Ps> {
         let state = self.host.state[lpn as usize];
         let is_there = state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE | SAMPLED) == MAPPED;

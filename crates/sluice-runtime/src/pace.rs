@@ -17,7 +17,8 @@ const EXACT_BELOW_NS: u64 = 2 * EARLY_MAX_NS;
 /// a virtual machine has given back to its host.
 static LATE_NS: AtomicU64 = AtomicU64::new(EARLY_MAX_NS);
 
-/// Who gives way is away for the time of some misses of others, not for longer than this ..
+/// A thread that gives way is away for the time of some misses of others, not for longer than this
+/// ..
 const AWAY_MAX_NS: u64 = 2_000_000;
 /// .. or else gives way no more for so long.
 const KEEP_NS: u64 = 10_000_000;

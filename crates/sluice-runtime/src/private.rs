@@ -1,10 +1,10 @@
 //! Private memory: the program's heap in an arena, its evicted pages in a stash.
 //!
 //! A page enters the arena by `UFFDIO_COPY` from the stash, which maps and write-protects in one
-//! call, and leaves it by `UFFDIO_MOVE` into a limbo page: the move unmaps atomically, so that no
-//! store can fall between reading the page and dropping it. From limbo the contents go back to the
-//! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
-//! table walk in the source), and after a fork it works on shared pages, which a move refuses.
+//! call. It leaves by `UFFDIO_MOVE` into a limbo page: the move unmaps atomically, so that no store
+//! can fall between reading the page and dropping it. From limbo the contents go back to the stash
+//! if they changed. Copying in is cheaper than moving in (no second call to protect, no page table
+//! walk in the source), and after a fork it works on shared pages, which a move refuses.
 
 use crate::sources::Sources;
 use crate::store::Stash;
@@ -36,7 +36,7 @@ pub enum Notes {
     Written,
     /// The kernel has taken notes since it was mapped.
     Kept,
-    /// Nobody has: its contents tell.
+    /// Nobody has looked: its contents show it.
     Unknown,
 }
 
@@ -212,8 +212,8 @@ impl PrivateBacking {
         }
     }
 
-    /// Unmaps pages that follow one another, with as few calls as can be. `each` is told what
-    /// became of every one.
+    /// Unmaps pages that follow one another, with as few calls as can be. `each` gets what became
+    /// of every one.
     pub fn unmap_run(
         &mut self,
         uffd: &Uffd,

@@ -280,7 +280,7 @@ mod tests {
         Profile::new(map, 8)
     }
 
-    /// A fault can come before its thread is known: that is no thread's, whoever comes next.
+    /// A fault can come before its thread is known: that is no thread's, whichever comes next.
     #[test]
     fn misses_of_an_unknown_thread_are_no_other_threads() {
         let profile = profile();

@@ -1,5 +1,6 @@
-//! Programs that this one becomes or starts: counted, so that those which the preload library does
-//! not reach can be told of. By single stores, for a call may come from the child of a `vfork`.
+//! Programs that this one becomes or starts. They are counted, so that a warning can name the
+//! number of those that the preload library does not reach. The counts are single stores, for a
+//! call may come from the child of a `vfork`.
 
 use crate::engine::Engine;
 use core::sync::atomic::Ordering::*;

@@ -130,7 +130,7 @@ impl Engine {
         }
         let (mut at, end) = (start, start + len);
         while at < end {
-            // What has left before is not registered, and may be anything.
+            // Pages that have left before are not registered, and may be anything.
             let (to, is_off) = self.alike_from(at, end);
             if !is_off {
                 self.leave_device_alike(at, to - at);

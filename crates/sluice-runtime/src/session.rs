@@ -1,4 +1,5 @@
-//! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
+//! The options that `sluice run` gives the library: a text file of `key=value` lines in the session
+//! directory.
 
 use crate::error::SessionError;
 use crate::hold::Hold;
@@ -184,7 +185,7 @@ impl Session {
             dir: dir.to_path_buf(),
             seed: live.seed,
             trap: live.trap.unwrap_or(Trap::Event),
-            // With a device file nothing of the program's own is placed, whatever is said of it.
+            // With a device file nothing of the program's own is placed, whatever the options say.
             kinds: match live.place {
                 Some(OnDevice::Dax(_)) => Kinds::default(),
                 _ => live.kinds.unwrap_or_default(),

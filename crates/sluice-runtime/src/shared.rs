@@ -71,9 +71,9 @@ impl SharedBacking {
         self.identity
     }
 
-    /// In the child of a fork: forgets what it has not, because the program told the kernel to keep
-    /// it from children (`MADV_DONTFORK`, as QEMU does with a guest's memory). Before anything else
-    /// is mapped there.
+    /// In the child of a fork: forgets mappings that the child does not have, because the program
+    /// advised the kernel to keep them from children (`MADV_DONTFORK`, as QEMU does with a guest's
+    /// memory). Before anything else is mapped there.
     pub fn forget_unmapped(&mut self) -> Result<(), i32> {
         match self.windows.iter().any(|w| has_hole(w.start, w.len)) {
             true => self.forget_holes(&read_maps()?),
@@ -132,8 +132,8 @@ impl SharedBacking {
         Ok(())
     }
 
-    /// Forgets what lies in a range that is about to be unmapped; `written` is told of each page
-    /// whose writes would otherwise be forgotten with its page-table entry.
+    /// Forgets what lies in a range that is about to be unmapped; `written` gets each page whose
+    /// writes would otherwise be forgotten with its page-table entry.
     pub fn cut(
         &mut self,
         start: usize,

@@ -96,7 +96,7 @@ impl Sources {
         }
     }
 
-    /// A page for whoever holds the lock.
+    /// A page for the holder of the lock.
     pub fn scratch(&self) -> usize {
         self.scratch.addr()
     }
@@ -189,7 +189,7 @@ impl Sources {
         }
     }
 
-    /// Whether a page is as its file has it. What cannot be told is not.
+    /// Whether a page is as its file has it; false if the file cannot be read.
     pub fn is_same(&self, view: usize, page: usize) -> bool {
         let scratch = self.scratch.addr();
         read_page(scratch, view).is_ok() && same_page(scratch, page)

@@ -46,7 +46,7 @@ pub(crate) struct Access {
     pub now: Ps,
     /// How long the device has run by then, ns.
     pub since_start_ns: u64,
-    /// When the runtime first looked at the clock, as far as the estimated cost of a trap tells.
+    /// When the runtime first looked at the clock, as far as the estimated cost of a trap shows it.
     pub seen_ns: u64,
     /// From the runtime's last act to the program's next instruction, ns.
     pub exit_ns: u64,
@@ -245,7 +245,7 @@ impl Core {
         pinned.ok().map(|done| done.at)
     }
 
-    /// Unmaps what the model has evicted. Writes that nobody knew of then are told late.
+    /// Unmaps what the model has evicted. The model learns late of writes that nobody knew of then.
     pub(crate) fn carry_out(&mut self, now: Ps) {
         let device = &mut self.device;
         self.host
@@ -327,7 +327,7 @@ impl Core {
         self.host.copy_counters(&block);
     }
 
-    /// Tells the residency map what is known of a page.
+    /// Notes in the residency map what is known of a page.
     pub(crate) fn show(&self, lpn: u64) {
         let bit = |is: bool, bit| if is { bit } else { 0 };
         let mapped = self.host.state[lpn as usize] & (MAPPED | OFF_DEVICE) == MAPPED;

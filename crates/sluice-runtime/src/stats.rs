@@ -44,7 +44,7 @@ pub struct Residency {
 unsafe impl Send for Residency {}
 
 impl Residency {
-    /// Tells what is known of a page.
+    /// Notes what is known of a page.
     pub fn set(&self, lpn: u64, bits: u8) {
         if lpn < self.pages {
             // SAFETY: within the mapping, which lives as long as the process's statistics.

@@ -26,7 +26,7 @@ const YIELDS: u32 = 300;
 /// Tries, of a millisecond each, to get the service thread before going on without it.
 const FREE_TRIES: usize = 1_000;
 
-/// Who finds no room looks again after this.
+/// A thread that finds no room looks again after this.
 const ROOM_LOOK_NS: u64 = 500_000;
 
 /// What all threads need, made once.
@@ -183,7 +183,7 @@ static THREAD: AtomicU32 = AtomicU32::new(0);
 
 const ABSENT: u32 = 0;
 const READY: u32 = 1;
-/// An error number is told above this.
+/// A state above this is an error number more.
 const FAILED: u32 = 1 << 16;
 
 static SERVICE: Service = Service {
@@ -296,7 +296,7 @@ impl Service {
     /// Does what was posted, if anything was.
     fn work(&self) {
         let job = self.job.swap(core::ptr::null_mut(), AcqRel);
-        // SAFETY: whoever posted it waits until it is done.
+        // SAFETY: the thread that posted it waits until it is done.
         if let Some(job) = unsafe { job.as_ref() } {
             (job.run)(job.argument);
             self.tell_done();

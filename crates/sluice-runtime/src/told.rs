@@ -1,9 +1,9 @@
 //! Hints of the program's for ranges of its memory, carried out by the thread that gives them: a
 //! few pages at a time, so that faults get in between.
 //!
-//! What a hint wants at once is done at once. Only pages to be brought in wait, if no MSHR entry is
-//! free for them, or in event mode, where another thread has the descriptors anyway: they are sent
-//! for by the thread of the control ring where there is one, and beside later faults.
+//! What a hint wants at once is done at once. Only pages to be brought in may wait: if no MSHR
+//! entry is free for them, or in event mode, where another thread has the descriptors anyway. The
+//! thread of the control ring sends for them where there is one, and they come beside later faults.
 
 use crate::calm::calm;
 use crate::clock::{now_ns, sleep_until};
@@ -29,7 +29,7 @@ const TOGETHER: u64 = 16;
 const LOOKED_AT: u64 = 64;
 /// Pages of which something is noted under one hold of the lock.
 const NOTED: u64 = 1 << 20;
-/// Who finds no room for a wish looks again after this.
+/// A thread that finds no room for a wish looks again after this.
 const AGAIN_NS: u64 = 20_000;
 /// The thread of the ring looks no sooner than after this for what arrives.
 const REST_NS: u64 = 20_000;
@@ -272,7 +272,8 @@ impl Engine {
         let mut core = Unasked::new(self);
         let now = self.device_time(now_ns());
         let next = core.go_on_with_wishes(now);
-        // Under the lock: who has a wish notes it under the lock as well, and rouses after that.
+        // Under the lock: a thread with a wish notes it under the lock as well, and rouses after
+        // that.
         self.said.has_wishes.store(next.is_some(), Release);
         core.publish();
         core.give_way();

@@ -1,4 +1,4 @@
-//! Watched pages: every use of some pages is a trap, so that a record tells of all of them.
+//! Watched pages: every use of some pages is a trap, so that a record has all of their uses.
 //!
 //! Which pages is decided by a hash of their number, so that the watched are a sample of all
 //! (SHARDS; Waldspurger and others, FAST 2015). The watched pages that were used last stay mapped,

@@ -40,8 +40,8 @@ pub struct FabricPlan<'a> {
 }
 
 impl FabricPlan<'_> {
-    /// Runs until so many requests have come back. `watch` is told now and then how many have, and
-    /// says whether to go on: if not, there is no result.
+    /// Runs until so many requests have come back. Now and then `watch` gets how many have, and
+    /// returns whether to go on. If not, there is no result.
     ///
     /// # Errors
     /// [`FabricRunError`].

@@ -9,9 +9,9 @@ use sluice_results::{FlashCounts, SystemCounted, SystemRegion};
 /// after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Counts from there; from the start if nothing is said.
+    /// Counts from this mark on; without it from the start.
     pub from: Option<String>,
-    /// Counts until there; to the end if nothing is said.
+    /// Counts until this mark; without it to the end.
     pub to: Option<String>,
 }
 
@@ -45,9 +45,9 @@ impl RanSystem {
         }
     }
 
-    /// Lets a part of the run count alone, or all of it if a mark of the part did not come; says
-    /// which, unless all counts because nothing was asked for. As live, the last `reset` in the
-    /// part begins it anew.
+    /// Lets a part of the run count alone, or all of it if a mark of the part did not come. Returns
+    /// which part counted; none if all counts because no part was asked for. As live, the last
+    /// `reset` in the part begins it anew.
     pub fn count(&mut self, part: &Part, names: &[String]) -> Option<SystemCounted> {
         let marks = std::mem::take(&mut self.stats.marks);
         let name = |at: &usize| names[marks[*at].0 as usize].as_str();

@@ -71,9 +71,9 @@ impl SystemPlan<'_> {
         }
     }
 
-    /// Runs until the length or the program's end. `watch` is told now and then how many
-    /// instructions are done, of none once the program is made, and says whether to go on: if not,
-    /// there is no result.
+    /// Runs until the length or the program's end. Now and then `watch` gets the number of
+    /// instructions done, and returns whether to go on. If not, there is no result. Its first call
+    /// is of none, once the program is made.
     ///
     /// # Errors
     /// [`SystemError`].

@@ -150,7 +150,7 @@ impl Program for HostTraffic {
         false
     }
 
-    /// A chaser sleeps for no time after each load, so that this tells when it retired.
+    /// A chaser sleeps for no time after each load: this call comes when the load retired.
     fn drained(&mut self, thread: u32, now: Ps) {
         if self.is_chaser(thread) {
             if self.chase.count() < self.loads {

@@ -98,7 +98,7 @@ fn latencies_are_those_of_the_requests() {
         let place = format!("/latency_ns/{name}");
         near(number(&ran.object, &place), all[rank - 1], name);
     }
-    // Percentiles that are all the same would tell nothing.
+    // Percentiles that are all the same would prove nothing.
     let of = |name| number(&ran.object, &format!("/latency_ns/{name}"));
     assert!(of("p50") < of("p90") && of("p90") * 1.01 < of("p99"));
     assert!(

@@ -1,5 +1,5 @@
-//! The message of a long delay comes with the line, and who was switched for it waits for flash
-//! when the switch back is done.
+//! The message of a long delay comes with the line, and a thread that was switched for it waits for
+//! flash when the switch back is done.
 
 use sluice_host::MigrationPolicy;
 use sluice_params::{ConfigError, Kind, RawConfig};

@@ -7,7 +7,7 @@ use crate::format::{
 use crate::medium::Medium;
 use crate::{NAME_BYTES, PAGE};
 
-/// Damaged pages of which a report tells more than their number.
+/// Damaged pages that a report describes one by one; of more it has the number.
 const TOLD: usize = 1_000;
 /// Pages whose entries are read together.
 const TOGETHER: u64 = 1_024;

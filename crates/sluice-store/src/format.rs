@@ -120,7 +120,7 @@ fn name_of(bytes: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// What is said of the contents of a slot.
+/// The entry of a slot's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The write that it is of: they are counted from 1 on.

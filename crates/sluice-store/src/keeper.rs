@@ -1,7 +1,7 @@
 //! What keeps a device's memory in its store.
 //!
-//! The memory is a file that programs have mapped. What is to be kept is told by contents: a page
-//! whose memory differs from what the store has is written, whoever changed it.
+//! The memory is a file that programs have mapped. Contents decide what to keep: a page whose
+//! memory differs from what the store has is written, whoever changed it.
 
 use crate::PAGE;
 use crate::error::Error;

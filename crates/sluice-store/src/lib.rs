@@ -1,7 +1,7 @@
 //! Persistent stores: what a device holds, in a file that outlives the program.
 //!
 //! What is in the file byte by byte stands in `docs/store-format.md`. [`Store`] writes it so that
-//! what was flushed is there after any crash; [`check`] tells whether a file is whole; [`Keeper`]
+//! what was flushed is there after any crash; [`check`] finds whether a file is whole; [`Keeper`]
 //! moves pages between the device's memory and its store.
 
 #![forbid(unsafe_code)]

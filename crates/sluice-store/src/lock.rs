@@ -1,4 +1,4 @@
-//! Who has a store.
+//! The lock that keeps a store to one process.
 
 use crate::error::Error;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 /// Locks a store, or a device's memory, for this process, until it closes the file.
 ///
 /// # Errors
-/// Who has it, or that the file system has no locks.
+/// If another process has it, or the file system has no locks.
 pub fn lock(file: &File) -> Result<(), Error> {
     match sluice_region::lock_for_process(file.as_raw_fd()) {
         Ok(None) => Ok(()),

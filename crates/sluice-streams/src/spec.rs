@@ -268,7 +268,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// How much there is to do: of nothing there is nothing to tell.
+    /// How much there is to do, at least one: a run of nothing has no result.
     fn count(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
         let expected = "a whole number from 1 on, such as 250000 or 20M";
         self.get(key, default, expected, |text| {

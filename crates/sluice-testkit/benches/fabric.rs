@@ -1,6 +1,6 @@
-//! How many events and requests a second a fabric does: ESF's 8 requesters and 8 memories fully
-//! connected; 1,000 requesters on 4,096 edge ports; how the time grows with the events; and the
-//! event queue beside a binary heap, with the same events.
+//! How many events and requests a second a fabric does, and how the time grows with the events. One
+//! fabric is ESF's 8 requesters and 8 memories fully connected, another has 1,000 requesters on
+//! 4,096 edge ports. The event queue runs beside a binary heap, with the same events.
 //!
 //! `cargo bench -p sluice-testkit --bench fabric` measures; `cargo test` runs a small size so that
 //! it keeps working. The hash says that two builds did the same thing.

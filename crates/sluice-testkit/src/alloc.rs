@@ -12,7 +12,7 @@ thread_local! {
 /// The system's allocator, counting for each thread. Declare one as `#[global_allocator]`.
 pub struct CountingAlloc;
 
-/// What a thread has asked of the allocator so far.
+/// What a thread's calls of the allocator came to so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that allocate, grow or shrink.

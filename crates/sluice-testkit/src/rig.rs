@@ -42,7 +42,7 @@ pub fn write(device: &mut Device, now: Ps, lpn: u64) -> Completion {
     access(device, now, lpn, Op::Write)
 }
 
-/// A host that notes which pages it was told to unmap, and calls some of them written.
+/// A host that notes which pages it had to unmap, and calls some of them written.
 #[derive(Default)]
 pub struct Recorder {
     /// The pages that had to be unmapped, in order.

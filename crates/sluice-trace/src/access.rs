@@ -23,9 +23,9 @@ pub enum Kind {
 /// Kinds of accesses.
 pub const KINDS: usize = 7;
 
-/// Bytes of an access by the block door that goes on in the next access of its CPU, if that has
-/// the same kind and instructions and begins where this one ends: requests may be larger than the
-/// size of an access.
+/// Bytes of an access by the block door that goes on in the next access of its CPU. The next access
+/// goes on if it has the same kind and instructions and begins where this one ends. So requests may
+/// be larger than the size of an access.
 pub const BLOCK_PIECE: u16 = 15 * 4096;
 
 /// What a tag has for each access by the block door, in the place of a kind.
@@ -37,7 +37,7 @@ impl Kind {
         self as u8 >= BY_BLOCK
     }
 
-    /// What it is in a tag: two bits, and for the block door three that tell its kinds apart.
+    /// What it is in a tag: two bits, and for the block door three for its kind.
     pub(crate) fn bits(self) -> (u8, Option<u8>) {
         match (self as u8).checked_sub(BY_BLOCK) {
             Some(which) => (BY_BLOCK, Some(which)),

@@ -18,7 +18,7 @@ pub struct Reader<R> {
     decoder: Decoder,
     /// The block that is read next.
     next: usize,
-    /// The access that is told next, of the block that was read last.
+    /// The access that comes next, of the block that was read last.
     at: usize,
     bytes: Vec<u8>,
     end: u64,
@@ -144,7 +144,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Some(rest))
     }
 
-    /// The accesses of the block of this number, from 0; the next to be told are those behind it.
+    /// The accesses of the block of this number, from 0. Those behind the block come next.
     ///
     /// # Errors
     /// When it cannot be read or is damaged.

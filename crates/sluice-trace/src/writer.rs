@@ -26,7 +26,7 @@ pub struct Writer<W: Write + Seek> {
 pub struct Summary {
     /// Accesses.
     pub accesses: u64,
-    /// Instructions that each CPU executed, as far as the writer was told.
+    /// Instructions that each CPU executed, as far as the writer knows.
     pub cpus: Vec<u64>,
     /// Bytes of the file.
     pub bytes: u64,

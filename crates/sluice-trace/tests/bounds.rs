@@ -44,7 +44,7 @@ fn as_many_cpus_as_there_can_be() {
 fn a_command_as_long_as_there_is_room() {
     const ROOM: usize = 1 << 20;
     let of = |length: usize| file(&Header::new("x".repeat(length)), &[load(0, 1, 64)]);
-    // What stands around the command: the file's first bytes tell how long the text is.
+    // What stands around the command: the file's first bytes have the length of the text.
     let bytes = of(100).unwrap();
     let text = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     let most = ROOM - (text - 100);

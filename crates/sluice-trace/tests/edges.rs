@@ -172,7 +172,7 @@ fn two_fetches_of_an_instruction_become_two_instructions() {
     assert_eq!(plain(&back), plain(&all));
 }
 
-/// A CPU of four thousand million took all memory on the way to champsim.
+/// A CPU number of four billion took all memory on the way to champsim.
 #[test]
 fn a_cpu_that_no_trace_can_have_is_refused_by_its_line() {
     let of = |cpu: u64| {
@@ -282,7 +282,7 @@ fn notes_say_what_was_done() {
     );
 }
 
-/// What was behind the first 65,535 bytes of an object was left out, and nobody was told.
+/// The converter left out what was behind the first 65,535 bytes of an object, without a warning.
 #[test]
 fn a_large_object_is_read_whole() {
     let dir = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What is told of a trace: its lines and pages, how soon they come again, and what filtered it.
+//! The description of a trace: its lines and pages, how soon they come again, and what filtered it.
 
 use proptest::prelude::*;
 use sluice_trace::filter::Levels;

@@ -98,13 +98,13 @@ impl<I: IndexType, T> Table<I, T> {
         self.values.is_empty()
     }
 
-    /// The value of one, if there is such a one.
+    /// The value of one, if it is in the table.
     #[inline]
     pub fn get(&self, at: I) -> Option<&T> {
         self.values.get(at.index())
     }
 
-    /// The value of one, to be changed, if there is such a one.
+    /// The value of one, to be changed, if it is in the table.
     #[inline]
     pub fn get_mut(&mut self, at: I) -> Option<&mut T> {
         self.values.get_mut(at.index())

@@ -24,13 +24,13 @@ const KEPT_READS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
-    /// Read the table in order. Told: `MADV_SEQUENTIAL`
+    /// Read the table in order. Hint: `MADV_SEQUENTIAL`
     Scan,
-    /// Look rows of the table up at random, 32 together. Told: `MADV_WILLNEED` for the next 32
+    /// Look rows of the table up at random, 32 together. Hint: `MADV_WILLNEED` for the next 32
     Join,
-    /// Read the table in order, and for each page four of an index. Told: `mlock` of the index
+    /// Read the table in order, and for each page four of an index. Hint: `mlock` of the index
     Index,
-    /// The same. Told: `MADV_COLD` for what has been read of the table
+    /// The same. Hint: `MADV_COLD` for what has been read of the table
     Pass,
 }
 

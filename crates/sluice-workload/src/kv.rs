@@ -15,7 +15,7 @@ use sluice_streams::ycsb::{Chooser, Distribution, Mix, Op, SCAN_MAX};
 
 const OPS_STREAM: &str = "kv.ops";
 const KINDS: usize = Op::ALL.len();
-/// Mismatches told in full; all are counted.
+/// Mismatches that are described; all are counted.
 const TOLD_MAX: usize = 10;
 
 /// Latencies by thread and operation, off the heap that is measured.

@@ -1,8 +1,8 @@
 //! The memory that workloads measure, and scratch memory beside it.
 //!
-//! A measured buffer comes from exactly one `mmap`, so that whoever places memory elsewhere
-//! sees one request. Scratch memory is a shared mapping of a memfd: bookkeeping kept there
-//! stays out of the measured memory even where anonymous memory and the heap are placed.
+//! A measured buffer comes from exactly one `mmap`, so that a program that places memory elsewhere
+//! sees one request. Scratch memory is a shared mapping of a memfd: bookkeeping kept there stays
+//! out of the measured memory even where anonymous memory and the heap are placed.
 
 use std::ffi::CStr;
 use std::fs::OpenOptions;
@@ -154,7 +154,7 @@ impl Buffer {
     pub fn bind(&self, node: u32) -> io::Result<()> {
         let mut mask = [0u64; (NODES_MAX / u64::BITS) as usize];
         mask[(node / u64::BITS) as usize] |= 1 << (node % u64::BITS);
-        // The kernel reads one bit less than it is told.
+        // The kernel reads one bit less than the argument says.
         let bits = u64::from(NODES_MAX) + 1;
         let (start, mode) = (self.base.as_ptr(), libc::MPOL_BIND);
         // SAFETY: a range of our own mapping, and a mask with as many bits as are read. By number:

@@ -23,7 +23,7 @@ pub const THREADS_MAX: u64 = LINES;
 const BURST: u64 = 256;
 /// One burst in so many is part of a sweep in address order; the others visit random pages.
 const SWEEP_ONE_IN: u64 = 4;
-/// Mismatches told in full; all are counted.
+/// Mismatches that are described; all are counted.
 const TOLD_MAX: usize = 10;
 
 /// What to run: checked by the command line.
@@ -351,7 +351,7 @@ mod tests {
     }
 
     /// Another mapping of the same file takes the words away, again and again: the run ends long
-    /// before its time, with ten of its findings told.
+    /// before its time, with ten of its findings described.
     #[test]
     fn a_run_that_finds_much_wrong_ends() {
         let dir = tempfile::tempdir().unwrap();

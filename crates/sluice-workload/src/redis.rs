@@ -26,7 +26,7 @@ const OPS_STREAM: &str = "redis.ops";
 /// Requests under way on a connection while all records are written or read back.
 const PIPELINE: u64 = 32;
 const BGSAVE_POLL: Duration = Duration::from_millis(1);
-/// Mismatches and errors told in full; all are counted.
+/// Mismatches and errors that are described; all are counted.
 const TOLD_MAX: usize = 10;
 
 /// What to run: checked by the command line.

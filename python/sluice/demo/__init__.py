@@ -82,7 +82,7 @@ def _demo(tools: Tools, options: argparse.Namespace) -> int:
 
 
 def _check_host(tools: Tools) -> None:
-    """Tells what is missing, in the words of ``sluice doctor``."""
+    """Raises an error if something is missing, in the words of ``sluice doctor``."""
     told = subprocess.run([tools.sluice, "doctor", "--json"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)
     try:

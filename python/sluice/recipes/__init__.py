@@ -58,7 +58,7 @@ def _recipe(options: argparse.Namespace, ended: list[str]) -> bool:
     for name in options.names:
         one = load(options.recipes, name)
         needs.install(one)
-        # Drawing takes a second to import: what is missing is told before that.
+        # Drawing takes a second to import: a missing package is reported before that.
         from sluice.recipes.session import run
 
         found = run(one, sluice, "small" if options.small else "default", options.out / name)
@@ -78,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="sluice recipe",
         description="Run a workload of today live on devices with caches of several sizes, check"
                     " its answers against a run without a device, and report.",
-        epilog="Example: sluice recipe run moe. Data are generated from a seed; what a recipe needs"
-               " besides is told before it is installed.")
+        epilog="Example: sluice recipe run moe. Data are generated from a seed. A recipe lists the"
+               " packages that it needs before it installs them.")
     commands = parser.add_subparsers(dest="what", required=True, metavar="list|run")
     listed = commands.add_parser("list", help="say what there is, and what each needs")
     runs = commands.add_parser("run", help="run some, one after the other")

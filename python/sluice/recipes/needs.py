@@ -1,4 +1,4 @@
-"""What a recipe needs besides Sluice: told, and then installed."""
+"""What a recipe needs besides Sluice: printed, and then installed."""
 
 from __future__ import annotations
 

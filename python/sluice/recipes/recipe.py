@@ -24,7 +24,7 @@ class Recipe:
     size: dict[str, str]
     footprint_mib: dict[str, str]
     draw: tuple[str, ...] = ()
-    """What the program tells that has a picture of its own, before that of the time."""
+    """Figures of the program that have a picture of their own, before that of the time."""
     place: tuple[str, ...] = ()
     """What of its memory is on the device, as ``sluice run --place`` says it."""
     python: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
     Raises :class:`sluice.RunFolderError` for a folder that cannot be read, ``OSError`` when
     ``output`` cannot be written.
     """
-    # Drawing takes a second to import: a mistyped folder is told before that.
+    # Drawing takes a second to import: a mistyped folder is refused before that.
     from sluice.report.folder import load_runs, schema_of
 
     folders = [Path(folder) for folder in folders]

@@ -181,7 +181,7 @@ def _program_curves(runs: list[Run]) -> list[tuple[str, int, str, Program]]:
         timed = [program for program in run.programs if program.histogram]
         for order, program in enumerate(timed):
             name = f"{run.label}: {program.name}" if len(runs) > 1 else program.name
-            # One run has the palette to itself; several share it and tell programs by dashes.
+            # One run has the palette to itself; several share it, and dashes distinguish programs.
             colour = order if len(runs) == 1 else index
             dash = "solid" if len(runs) == 1 else DASHES[order % len(DASHES)]
             curves.append((name, colour, dash, program))

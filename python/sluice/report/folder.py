@@ -347,7 +347,7 @@ def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
 
 
 def schema_of(folder: Path) -> str | None:
-    """The schema of a folder's result, if it can be told."""
+    """The schema of a folder's result, if it has one."""
     try:
         value = json.loads((folder / "stats.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -109,7 +109,7 @@ def colour(index: int) -> str:
 
 
 def marker(index: int) -> str:
-    """The form of a point: it tells those apart that have one colour."""
+    """The form of a point: points of one colour have different ones."""
     return _MARKERS[index // PALETTE % len(_MARKERS)]
 
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     """Whether all went well."""
-    # Drawing takes a second to import: a mistyped name is told before that.
+    # Drawing takes a second to import: a mistyped name is refused before that.
     from sluice.reproduce import spec
 
     root = _root(options.experiments)

@@ -83,7 +83,7 @@ def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     assert claim.ours and tie
     lines = claim.ours(known).reduce(claim.axis, dict)
     if claim.published:
-        # Published numbers may have gaps: who was not published has no place in the order.
+        # Published numbers may have gaps: a series without a number has no place in the order.
         theirs = claim.published(known).thin().reduce(claim.axis, dict)
         pairs = _compared(theirs.map(lambda line: _ranks(line, tie)), lines)
     else:

@@ -173,7 +173,7 @@ def _no_effect(grid: Grid) -> Grid:
     """Its mean everywhere; distributions are put together."""
     values = list(grid.cells.values())
     mean = _mean(values)
-    # What is true or false has no mean, and who has no value gets none.
+    # What is true or false has no mean, and a missing value gets none.
     return grid.map(lambda value: value if isinstance(value, bool) or _is_missing(value) else mean)
 
 

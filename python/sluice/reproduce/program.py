@@ -84,7 +84,8 @@ def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], s
         print(f"\n{name}: interrupted; {kept()}", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Who read the output wants no more of it. At its end Python would try and complain again.
+        # The reader of the output wants no more of it. At its end Python would try and complain
+        # again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     except (NotADirectoryError, FileExistsError):

@@ -42,8 +42,8 @@ class Runner:
 
     def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, Arguments], None],
             alone: bool = False) -> None:
-        """Fills ``results`` and ``failures``; ``told`` hears of each end: done, of how many, what.
-        With ``alone`` there is one run at a time.
+        """Fills ``results`` and ``failures``; calls ``told`` at each end: done, of how many,
+        what. With ``alone`` there is one run at a time.
 
         ``KeyboardInterrupt`` ends the runs that are under way; those that ended are kept.
         """

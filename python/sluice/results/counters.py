@@ -31,7 +31,7 @@ class CounterValues:
     commands_refused: int
     """Of the commands answered, those that were malformed or refused as a whole."""
     cooled: int
-    """Cached pages that went cold: told so, or passed by accesses in order."""
+    """Cached pages that went cold: by a hint or command, or passed by accesses in order."""
     deactivated: int
     """Pages that the policy let go and that stayed, out of the program's sight; see
     `cache.inactive`."""
@@ -179,8 +179,8 @@ class CounterValues:
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int
-    """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
-    `prefetch.sample` is seen, and tells of the others."""
+    """Prefetched pages that were accessed before they left. Of those mapped on arrival the device
+    sees one in `prefetch.sample`, which stands for the others."""
     private_dax: int
     """Private mappings of the DAX file, which stay outside the device."""
     promotions: int

@@ -21,10 +21,10 @@ from sluice.results.parts import (
 class Bottleneck:
     """The resource that is busy for the largest share of the time."""
     kind: str
-    """A `link` at a device, the port of a `switch`, a `controller`, a `snoop filter` (requests
-    wait for a tracker, or all entries are busy), the `cache` (the mean number of accesses that
-    wait for an MSHR or a way, at most 1), `channel` or `die` of a CXL-SSD; a `requester` if all
-    are idle for a tenth of the time or more."""
+    """A `link` at a device, the port of a `switch`, a `controller`, or a `snoop filter` (requests
+    wait for a tracker, or all entries are busy). Of a CXL-SSD the `cache` (the mean number of
+    accesses that wait for an MSHR or a way, at most 1), a `channel` or a `die`. A `requester` if
+    all these are idle for a tenth of the time or more."""
     name: str
     """Its name."""
     utility: float | None

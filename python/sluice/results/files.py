@@ -44,8 +44,8 @@ class CacheCounts:
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int
-    """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
-    `prefetch.sample` is seen, and tells of the others."""
+    """Prefetched pages that were accessed before they left. Of those mapped on arrival the device
+    sees one in `prefetch.sample`, which stands for the others."""
     reactivated: int
     """Of these, those that were accessed before they left, so that the policy had them back."""
 
@@ -89,7 +89,7 @@ class FilesResult:
 class FilesTraffic:
     """What the threads do."""
     advice: str
-    """What the page cache was told: `normal`, `sequential` or `random`."""
+    """The program's advice to the page cache: `normal`, `sequential` or `random`."""
     copy_ns: float
     """A page of host memory read or copied, ns."""
     cores: int

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class ColdHints:
     """`MADV_COLD`."""
     cooled: int
-    """All that became so: told by the program or by the ring, or passed in order."""
+    """All that went cold: by a hint of the program, by the ring, or passed in order."""
     evicted: int
     """Evictions that took such a page, before any that the policy would have chosen."""
     pages: int

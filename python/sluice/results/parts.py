@@ -96,8 +96,8 @@ class Cache:
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int
-    """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
-    `prefetch.sample` is seen, and tells of the others."""
+    """Prefetched pages that were accessed before they left. Of those mapped on arrival the device
+    sees one in `prefetch.sample`, which stands for the others."""
     reactivated: int
     """Of these, those that were accessed before they left, so that the policy had them back."""
     reuse_hit_ratio: float | None
@@ -148,9 +148,9 @@ class DeviceParts:
 class Disk:
     """What a device did as a disk of its guest."""
     answered_p50_ns: int
-    """For half of them the guest was told within this time, ns."""
+    """The guest was notified of half of them within this time, ns."""
     answered_p99_ns: int
-    """For ninety-nine of a hundred it was, ns."""
+    """The guest was notified of ninety-nine of a hundred within this time, ns."""
     device_p50_ns: int
     """Half of the reads and writes were done by the device within this time, from the guest's
     queue on, ns."""

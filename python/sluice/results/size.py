@@ -61,7 +61,7 @@ class SizePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeProfile:
-    """The run that told of the accesses."""
+    """The run that recorded the accesses."""
     sampled_share: float
     """The share of pages that were watched."""
     threads: int
@@ -106,7 +106,7 @@ class SizeResult:
     method: str
     """Where the accesses come from."""
     profile: SizeProfile | None
-    """The run that told of the accesses. `null` of a trace."""
+    """The run that recorded the accesses. `null` of a trace."""
     schema: str
     """Version of the fields."""
     seed: int

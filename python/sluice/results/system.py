@@ -28,7 +28,7 @@ from sluice.results.parts import (
 class Executed:
     """A program that QEMU executed (`sluice run --simulate`, `sluice vm --simulate`)."""
     accesses: int
-    """Loads and stores that QEMU told of."""
+    """Loads and stores that QEMU reported."""
     device_bytes: int
     """Of the pages touched, those on the device, in bytes."""
     footprint_bytes: int
@@ -281,7 +281,7 @@ class SystemResult:
     cache: Cache
     """What the device's cache did."""
     command: list[str] | None = None
-    """The program that QEMU executed, and its arguments. Only of such a one."""
+    """The program that QEMU executed, and its arguments. Only of a program that QEMU executed."""
     config: dict[str, str]
     """Every parameter of the host and its device, by key, as text, at the sizes that were
     simulated: divided by `scale`."""
@@ -341,10 +341,11 @@ class SystemResult:
     squashed: int
     """Instructions given up at a switch, to be executed again."""
     start: str
-    """Where the program's pages are before it begins: `empty` all in flash, `full` in host memory
-    and device cache as far as those have room, `others` in flash while both are full of other
-    pages (`host.start`), `host` all in host memory. A trace and `run --simulate` begin `empty`
-    unless `--set host.start` says otherwise, kernels as their system does."""
+    """Where the program's pages are before it begins. `empty`: all in flash. `full`: in host
+    memory and device cache as far as those have room. `others`: in flash, while host memory and
+    cache are full of other pages (`host.start`). `host`: all in host memory. A trace and `run
+    --simulate` begin `empty` unless `--set host.start` says otherwise, kernels as their system
+    does."""
     stores: int
     """Stores retired."""
     switches: int

@@ -14,7 +14,7 @@ class TraceRecord:
     accesses: int
     """Of the accesses seen, those in the trace."""
     accesses_seen: int
-    """Accesses that QEMU told of."""
+    """Accesses that QEMU reported."""
     accesses_seen_per_s: float
     """Accesses seen in a second of wall time."""
     bytes: int

@@ -43,7 +43,7 @@ def _sweep(options: argparse.Namespace) -> bool:
     _fits(wanted.plan().command)
     program.check_out(options.out)
     engine = engines.make(options)
-    # Drawing takes a second to import: a mistyped argument is told before that.
+    # Drawing takes a second to import: a mistyped argument is refused before that.
     from sluice.reproduce.runner import Runner
     from sluice.sweep.session import Session
 

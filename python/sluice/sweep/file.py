@@ -153,8 +153,8 @@ def _text(value: Any) -> str:
 
 
 def _check(table: Section, key: str, command: Sequence[str]) -> None:
-    """Raises ``ExperimentError`` for a setting that no device, host or fabric has. What has no dot
-    is an option, or stands in the command; a live run says itself what it has not."""
+    """Raises ``ExperimentError`` for a setting that no device, host or fabric has. A key
+    without a dot is an option, or stands in the command. A live run refuses unknown keys itself."""
     if not re.fullmatch(r"[a-z][a-z0-9_.-]*", key):
         raise table.error(key, "is no name of a parameter or an option")
     if command and command[0] not in SIMULATED:

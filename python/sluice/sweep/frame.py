@@ -35,5 +35,5 @@ def _columns(one: Evaluated, done: Mapping[Arguments, Any], failures: Mapping[Ar
 
 
 def _unit(formula: Formula) -> str:
-    """Of a number of the output alone; what is computed has one that nobody told."""
+    """The unit of a number of the output. That of a computed one is not known."""
     return parquet.unit(formula.text) if formula.names == {formula.text} else ""

@@ -32,7 +32,7 @@ from sluice.sweep.shards import Part, Shard, Wanted
 DEFAULTS = ("time_s", "sim_time_s", "wall_s", "ipc", "cache.hit_ratio", "latency_ns.mean",
             "latency_ns.p99", "latency_ns.accesses.mean", "latency_ns.accesses.p99",
             "latency_ns.achieved.mean", "latency_ns.achieved.p99")
-"""What is measured if nothing was asked for, as far as the output has it."""
+"""What is measured by default, as far as the output has it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Session:
             raise ExperimentError(f"{what} `sluice {' '.join(first)}`: {problem}")
         done, failures = self._runner.results, self._runner.failures
         known = quantities(planned, runs, done)
-        # A repeat that failed is told as such: means are of the others.
+        # A repeat that failed is shown as failed: means are of the others.
         one = Evaluated(planned, {name: grid.thin() for name, grid in known.items()}, runs)
         means = results.means(one, self._plan.mean)
         made: dict[str, Any] = {"version": self._runner.version, "command": self._command,

@@ -13,7 +13,7 @@ pub const SLUICE_READ: u32 = 0;
 pub const SLUICE_OWN: u32 = 1;
 /// A host gives up a line that it has written: memory gets it.
 pub const SLUICE_WRITE: u32 = 2;
-/// A host gives up a line that it has not written. No news follows.
+/// A host gives up a line that it has not written. No event follows.
 pub const SLUICE_DROP: u32 = 3;
 
 /// The line has come: it may be read.
@@ -41,7 +41,7 @@ pub struct News {
     pub addr: u64,
     /// The requester that the host is at.
     pub requester: u32,
-    /// What `sluice_ask` was told to call it; 0 for `SLUICE_SHARED` and `SLUICE_GONE`.
+    /// The tag that `sluice_ask` was given; 0 for `SLUICE_SHARED` and `SLUICE_GONE`.
     pub tag: u32,
     /// `SLUICE_LINE` to `SLUICE_GONE`.
     pub what: u32,
@@ -130,8 +130,8 @@ pub unsafe extern "C" fn sluice_call_with_news(
 /// now: `what` is `SLUICE_READ` to `SLUICE_DROP`. With `may_delay` a device may answer with a
 /// long-delay message. `tag` is in the news that answer; no two that are under way have the same.
 ///
-/// Returns `SLUICE_OK`, or `SLUICE_FULL` for more lines than `misses`, `SLUICE_INVALID`,
-/// `SLUICE_FAILED`: nothing was asked for then.
+/// Returns `SLUICE_OK`. With `SLUICE_FULL` for more lines than `misses`, `SLUICE_INVALID` or
+/// `SLUICE_FAILED` it has asked for nothing.
 ///
 /// # Safety
 /// A simulation.

@@ -15,7 +15,7 @@ const HEADERS: [&str; 6] = [
     "sim/system.hh",
 ];
 
-/// Responses go when the fabric says, who is refused sends again, and data is right.
+/// Responses go when the fabric says, a port that is refused sends again, and data is right.
 #[test]
 fn gem5s_requests_take_the_fabrics_time() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A guest that is up, and runs the chases that it is told by a serial port of its own.
+//! A guest that is up, and runs the chases that the benchmark sends by a serial port of its own.
 
 use serde_json::Value;
 use std::fs::File;
@@ -29,7 +29,7 @@ pub struct Booted {
 /// A FIFO of this size keeps what the chases of hits need, and never hits in the chase of misses.
 /// Only reads are timed: the writes of the build must not queue before them.
 const DEVICE: [&str; 3] = ["cache.capacity=24MiB", "nand.read=40us", "nand.program=0ns"];
-/// What the guest does until it is told to end.
+/// The guest's loop: it runs a chase with the flags of each line, until a line says `end`.
 const LOOP: &str = "stty -F /dev/ttyS2 raw -echo; exec 4<>/dev/ttyS2; echo ready >&4
     while read -r line <&4 && [ \"$line\" != end ]; do
         sluice workload chase --json --file $DEVICE $line >&4 2>&4
@@ -39,7 +39,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Guest {
-    /// Starts the guest and waits until it can be told something.
+    /// Starts the guest and waits until it takes chases.
     pub fn boot(self, dir: &Path) -> Booted {
         let socket = dir.join(format!("{self:?}.socket"));
         let said = dir.join(format!("{self:?}.err"));

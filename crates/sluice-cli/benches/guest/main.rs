@@ -2,9 +2,10 @@
 //! memory without Sluice, and beside QEMU's own `cxl-type3`.
 //!
 //! `cargo bench -p sluice-cli --bench guest`. The three guests are up together and chase in turn,
-//! so that a round compares what is a quarter of a second apart; who is first changes from round
-//! to round. `SLUICE_BENCH_ROUNDS` sets the rounds of a boot (default 24), `SLUICE_BENCH_BOOTS` the
-//! boots (default 3), for memory lies elsewhere after each. As a test it runs once, small.
+//! so that a round compares what is a quarter of a second apart. Which guest is first changes from
+//! round to round. `SLUICE_BENCH_ROUNDS` sets the rounds of a boot (default 24),
+//! `SLUICE_BENCH_BOOTS` the boots (default 3), for memory lies elsewhere after each. As a test it
+//! runs once, small.
 
 mod booted;
 mod figures;

@@ -34,7 +34,7 @@ pub enum Answer {
     Bound,
 }
 
-/// What is asked of the kernel.
+/// The calls of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// As little as there can be: a page comes, and the same page leaves.

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 /// Memory that the forking program has written, bytes.
 const WRITTEN: usize = 8 << 20;
-/// What the program is told, to fork so often.
+/// The argument that makes the program fork so often.
 const FORKS: &str = "forks=";
 
-/// What the program is told, to start another one so often.
+/// The argument that makes the program start another one so often.
 const EXECS: &str = "execs=";
 /// A device for starts and forks, and larger ones for the starts of programs that a program starts:
 /// what one of those takes does not depend on the capacity.

@@ -29,7 +29,7 @@ pub struct AgainArgs {
     pub force: bool,
 }
 
-/// Figures that are told of, at most.
+/// Figures that differ and are printed, at most.
 const SHOWN: usize = 30;
 
 pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
@@ -174,7 +174,7 @@ fn result(folder: &Path) -> Option<Value> {
     serde_json::from_slice(&std::fs::read(folder.join("stats.json")).ok()?).ok()
 }
 
-/// Tells of values that differ.
+/// Prints the values that differ, and returns how many there are.
 fn differences(
     of: &str,
     before: &BTreeMap<String, String>,
@@ -224,7 +224,7 @@ fn shown(before: &str, now: &str) -> [String; 2] {
         .unwrap_or_else(|| [before, now].map(str::to_owned))
 }
 
-/// Tells how a result differs from another.
+/// Prints how a result differs from another.
 fn compare(before: &Value, after: &Value) {
     let [before, after] = [before, after].map(|value| {
         let mut all = BTreeMap::new();

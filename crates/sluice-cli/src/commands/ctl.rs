@@ -40,7 +40,7 @@ impl CtlArgs {
     }
 }
 
-/// Sends one command and tells what became of it.
+/// Sends one command and prints what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
     if let Some(name) = args.command.mark() {
         sluice_control::mark(&args.view()?, name)?;

@@ -16,7 +16,8 @@ pub struct ExternalArgs {
     arguments: Vec<OsString>,
 }
 
-/// Tells the external command which `sluice` started it, as cargo does with `CARGO`.
+/// The variable that names the `sluice` which started an external command, as cargo does with
+/// `CARGO`.
 const OWN_PATH: &str = "SLUICE";
 
 /// Becomes the external command; returns only when there is none.

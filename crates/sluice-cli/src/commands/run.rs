@@ -31,11 +31,11 @@ pub struct RunArgs {
     /// that keep system calls off device memory
     #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
-    /// What lives on the device: `heap` (malloc and large anonymous mappings), `shared` (memory
-    /// that processes share, on one device for all of them), `files:GLOB` (files that the program
-    /// maps and does not change, by name or whole path), `explicit` (what it takes by
-    /// `sluice_alloc` or `sluice.alloc`, and nothing else), or `dax:PATH` (every shared mapping of
-    /// a file in /dev/shm). Give it again for more kinds: `--place heap --place 'files:*.gguf'`
+    /// What lives on the device. `heap`: malloc and large anonymous mappings. `shared`: memory that
+    /// processes share, on one device for all of them. `files:GLOB`: files that the program maps
+    /// and does not change, by name or whole path. `explicit`: what it takes by `sluice_alloc` or
+    /// `sluice.alloc`, and nothing else. `dax:PATH`: every shared mapping of a file in /dev/shm.
+    /// Give it again for more kinds: `--place heap --place 'files:*.gguf'`
     #[arg(
         long,
         conflicts_with = "simulate",
@@ -83,7 +83,7 @@ pub struct RunArgs {
     pub program: Vec<OsString>,
 }
 
-/// Runs the program and tells what the device did. Everything that can be wrong is found before
+/// Runs the program and prints what the device did. Everything that can be wrong is found before
 /// the program starts.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if args.in_line.simulate {
@@ -132,7 +132,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     ready.finish(running, |_, _, _| {})
 }
 
-/// Runs the program, and tells what the simulated host and device did.
+/// Runs the program, and prints what the simulated host and device did.
 fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
     let command = program::words_of(&args.program);
     let ready = Simulation {

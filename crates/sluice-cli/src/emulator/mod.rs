@@ -26,7 +26,7 @@ pub const USER: &str = "qemu-x86_64";
 /// Debian's package of it.
 pub const PACKAGE: &str = "qemu-user";
 
-/// It has interface 6 for plugins, which by its functions cannot be told from 7 of the next.
+/// This version has interface 6 for plugins, whose functions are those of 7 in the next version.
 const INTERFACE_6: Version = Version {
     major: 11,
     minor: 0,
@@ -153,7 +153,7 @@ fn check(name: &OsStr) -> Result<PathBuf, Error> {
     }
 }
 
-/// Our plugin, with what it is told.
+/// Our plugin, with its options.
 #[derive(Clone)]
 pub struct Plugin {
     options: String,
@@ -175,7 +175,7 @@ impl Plugin {
         Ok(plugin)
     }
 
-    /// Tells it something.
+    /// Adds an option.
     pub fn set(&mut self, key: &str, value: &str) {
         self.options += &format!(",{key}={}", escape(value));
     }

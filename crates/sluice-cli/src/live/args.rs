@@ -18,7 +18,7 @@ fn nonzero_time(text: &str) -> Result<Ps, ArgumentError> {
     }
 }
 
-/// What every live run may be told.
+/// The options of every live run.
 #[derive(Clone, Debug, Args)]
 pub struct LiveArgs {
     #[command(flatten)]
@@ -36,8 +36,8 @@ pub struct LiveArgs {
     #[arg(long, value_name = "PERIOD", value_parser = nonzero_time)]
     pub control_poll: Option<Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
-    /// such as 100ms, which gives a hit ratio; and take those away that the policy lets go, so that
-    /// it sees hits (cache.inactive, 10 % unless set). Both cost soft traps
+    /// such as 100ms, which gives a hit ratio. Also take those away that the policy lets go, so
+    /// that it sees hits (cache.inactive, 10 % unless set). Both cost soft traps
     #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = nonzero_time)]
     pub sample_hits: Option<Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
@@ -60,8 +60,8 @@ pub struct LiveArgs {
     pub result: ResultArgs,
 }
 
-/// Inactive pages where hits are sampled and nothing else is said. A tenth of the cache is enough
-/// for CLOCK to come more than half of the way to what it does if it sees every hit.
+/// Inactive pages by default where hits are sampled. A tenth of the cache is enough for CLOCK to
+/// come more than half of the way to what it does if it sees every hit.
 const INACTIVE: (&str, &str) = ("cache.inactive", "10%");
 
 impl LiveArgs {

@@ -223,7 +223,7 @@ impl<'a> Ready<'a> {
             }
             folder.write_stats(result)
         });
-        // A result that has no place on the disk is told all the same.
+        // A result that cannot be kept on disk is printed all the same.
         if args.result.json {
             if is_first {
                 outln!("{}", to_json(result))?;

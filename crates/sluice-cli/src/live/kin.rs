@@ -18,7 +18,8 @@ fn parent_of(pid: u32) -> Option<(u32, bool)> {
     Some((fields.next()?.parse().ok()?, !matches!(state, "Z" | "X")))
 }
 
-/// Processes of ours that run. What has lost its parent is ours, for this command takes such in.
+/// Processes of ours that run. A process that has lost its parent is ours, for this command adopts
+/// such processes.
 fn all(spared: u32) -> Vec<u32> {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -46,7 +46,7 @@ pub use waiting::Look;
 const SAMPLE_S: f64 = 0.1;
 /// A program to be run on the device, checked.
 pub struct Live<'a> {
-    /// What it was told on the command line.
+    /// The options of the command line.
     pub args: &'a LiveArgs,
     /// The device that the program has, as it was checked.
     pub config: DeviceConfig,
@@ -70,7 +70,7 @@ pub struct Live<'a> {
     pub mmap_min: usize,
     /// The program's command line.
     pub command: Vec<OsString>,
-    /// How often the server of its control ring looks by itself, unless it was told.
+    /// How often the server of its control ring looks by itself, unless an option says it.
     pub poll: Option<sluice_units::Ps>,
     /// Pages of which every use is to trap, at most; 0 for none.
     pub watch: u64,
@@ -268,7 +268,7 @@ impl Ready<'_> {
         self.live.session(self.session.path()).threads() as u64
     }
 
-    /// The power of the device as a disk: who keeps a persistent one cuts it.
+    /// The power of the device as a disk: the keeper of a persistent device cuts it.
     pub fn power(&self) -> Power {
         let kept = self.live.persistence.as_ref();
         kept.map(|kept| kept.power.clone()).unwrap_or_default()
@@ -342,7 +342,7 @@ impl Ready<'_> {
         }))
     }
 
-    /// The traps that a process was told to record; nothing if there are none.
+    /// The traps that a process recorded, if it had to; otherwise nothing.
     pub fn record_of(&self, pid: u64) -> Vec<u8> {
         let name = format!("traps-{pid}.bin");
         std::fs::read(self.session.path().join(name)).unwrap_or_default()

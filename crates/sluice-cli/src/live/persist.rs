@@ -164,7 +164,7 @@ impl Persistence {
         let bytes = desk_bytes(self.pages);
         let file = create_private(path).and_then(|file| {
             file.set_len(bytes as u64)?;
-            // Who sets a bit later cannot be told that there is no room.
+            // A later store to a page of this file could not report that there is no room.
             sluice_region::reserve(&file, 0, bytes as u64)?;
             Ok(file)
         });
@@ -257,8 +257,8 @@ impl Shared {
         }
     }
 
-    /// Writes the pages that the device has programmed, from a word of their bits on. False if it
-    /// left off after one word, as it was told to: it goes on behind that.
+    /// Writes the pages that the device has programmed, from a word of their bits on. False if
+    /// `is_to_stop` ended it after a word: the next call goes on behind that.
     fn write_back(&self, next: &mut usize, is_to_stop: impl Fn() -> bool) -> std::io::Result<bool> {
         let words = self.words(PROGRAMMED_AT);
         for _ in 0..words.len() {

@@ -10,7 +10,7 @@ use std::path::Path;
 const LINES: usize = 10;
 /// Calls of a line.
 const CALLS: usize = 3;
-/// Libraries that allocate for whoever calls them: a line begins with who that is.
+/// Libraries that allocate for their callers: a line begins with the caller.
 const ALLOCATORS: [&str; 4] = ["libc.so", "libc-", "libstdc++", "ld-linux"];
 
 /// Reads the profile of a session's processes, with names of functions.

@@ -177,7 +177,7 @@ fn of_files(writable: u64, unleased: u64, other: u64) {
     );
 }
 
-/// A share of late misses above this is told of ..
+/// A share of late misses above this is worth a warning ..
 const LATE_MAX: f64 = 0.05;
 /// .. where there are so many: the first ones of a program find everything cold.
 const LATE_OF: u64 = 100;
@@ -254,7 +254,7 @@ pub fn of_late_shared(run: &Run<'_>) {
     );
 }
 
-/// Windows longer than this share of what was asked for are told of.
+/// Sampling windows longer than this share of what was asked for are worth a warning.
 const LONGER: f64 = 1.1;
 
 /// Samples keep their distance, so that a short window becomes a longer one.

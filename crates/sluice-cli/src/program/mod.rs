@@ -106,7 +106,7 @@ fn is_path(name: &OsStr) -> bool {
     name.as_encoded_bytes().contains(&b'/')
 }
 
-/// A command line as results tell it.
+/// A command line as results have it.
 pub fn words_of(words: &[OsString]) -> Vec<String> {
     let told = words.iter().map(|word| word.to_string_lossy().into_owned());
     told.collect()

@@ -90,7 +90,8 @@ impl Ended {
         !self.suspects.is_empty()
     }
 
-    /// Whether there were so many files at the last look that who starts waits for this.
+    /// Whether there were so many files at the last look that a starting process waits for their
+    /// removal.
     pub fn is_awaited(&self) -> bool {
         self.files >= CROWD_FILES
     }

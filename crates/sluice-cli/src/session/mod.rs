@@ -1,6 +1,6 @@
 //! A session directory: what the runtime reads, and where it writes.
 //!
-//! Whoever uses a session holds a shared lock on a file in it: the command, its keeper, and every
+//! Every user of a session holds a shared lock on a file in it: the command, its keeper, and every
 //! process of the program. Nobody removes it meanwhile. The keeper gives back the memory of
 //! processes that have ended.
 
@@ -110,8 +110,8 @@ impl SessionDir {
         self.keeper.as_ref().map_or(0, Child::id)
     }
 
-    /// Ends the keeper, which is a child of this process: whoever waits for all others finds none.
-    /// Says whether somebody else had ended it before.
+    /// Ends the keeper, which is a child of this process: a later wait for all other children finds
+    /// none. Says whether somebody else had ended it before.
     pub fn dismiss_keeper(&mut self) -> bool {
         let Some(mut keeper) = self.keeper.take() else {
             return false;

@@ -1,4 +1,4 @@
-//! What cannot be is told in one line, before anything is started.
+//! An impossible command line is refused in one line, before anything is started.
 
 use crate::build;
 use crate::sluice::{Outcome, Running, Sluice, finish};
@@ -292,7 +292,7 @@ fn flags_that_do_not_exist() {
     }
 }
 
-/// A user who may not use userfaultfd is told so, with the command that mends it.
+/// A user who may not use userfaultfd gets an error with the command that mends it.
 #[test]
 fn a_user_without_permission() {
     let root = Command::new("id").arg("-u").output();

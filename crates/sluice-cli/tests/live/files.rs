@@ -92,7 +92,7 @@ fn what_is_not_placed_is_named() {
         let bytes = out.number(&format!("/memory/files_{counter}_bytes"));
         assert_eq!(bytes, 4 << 20, "{counter}: {out:#?}");
     }
-    // A pattern that does not fit places nothing, and there is nothing to be told.
+    // A pattern that does not fit places nothing, without a warning.
     let sluice = Sluice::run("event").args(["--place", "heap", "--place", "files:*.other"]);
     let out = mapped(sluice.cache("64KiB"), folder.path(), &["stays", "reads"]).well();
     assert_eq!(out.number("/memory/file_bytes"), 0);
@@ -126,7 +126,7 @@ fn a_place_is_what_it_names_and_no_more() {
     assert_eq!(out.json()["place"], "files");
 }
 
-/// Who opens the file for writing waits for the lease, which goes with the process.
+/// A process that opens the file for writing waits for the lease, which goes with its owner.
 #[test]
 fn nobody_waits_for_a_program_that_was_killed() {
     let folder = folder();

@@ -89,8 +89,9 @@ fn what_is_told_is_not_missed() {
         assert!(out.number("/hints/sequential/prefetched") > 1_900);
         // Each row but those that the cache happens to have, 1 in 8.
         misses("join", 3_350..=3_650);
-        // Of those it no longer has some when their turn comes, for the rows told meanwhile. In
-        // event mode another thread sends for rows, and may not have come to them.
+        // The cache no longer has some of those when their turn comes, for it took in the rows
+        // hinted meanwhile. In event mode another thread sends for rows, and may not have come to
+        // them.
         let late = if trap == "event" { 600 } else { 0 };
         misses("join --told", 20..=120 + late);
         // The table's pages, and of the index what leaves with each 256 that come.

@@ -68,7 +68,8 @@ fn ranges_that_cannot_be_are_refused_as_by_the_kernel() {
     }
 }
 
-/// Nobody was told that such memory is not on the device: PostgreSQL's buffers, ZGC's heap.
+/// The command did not warn that such memory is not on the device: PostgreSQL's buffers, ZGC's
+/// heap.
 #[test]
 fn shared_memory_is_told_to_be_outside() {
     for trap in TRAPS {

@@ -1,4 +1,4 @@
-//! Programs that the preload library cannot enter, or where it can do nothing: users are told.
+//! Programs that the preload library cannot enter, or where it can do nothing: a warning says so.
 
 use crate::abuse::{small, within_limit};
 use crate::build::{compile, helper};
@@ -17,7 +17,7 @@ fn outside(out: &Outcome) -> u64 {
     out.number("/host/programs_outside")
 }
 
-/// Nobody was told: the shell's few traps looked like those of all.
+/// Without a warning the shell's few traps looked like those of all programs.
 #[test]
 fn programs_that_lose_the_library_are_counted_and_told_of() {
     let path = static_program();
@@ -170,7 +170,7 @@ fn what_other_programs_did_is_told() {
     assert!(lines.contains("other processes: "), "{lines}");
 }
 
-/// Only the shell would have been told of.
+/// A warning about the shell alone would have been all.
 #[test]
 fn what_befell_other_processes_is_told() {
     let script = "dd if=/dev/zero of=/dev/null bs=200M count=1; true";
@@ -181,7 +181,7 @@ fn what_befell_other_processes_is_told() {
     assert!(out.stderr.contains("raise device.capacity"), "{out:#?}");
 }
 
-/// No trap at all was told as such, and nothing else.
+/// A run without any trap gets a warning that says so, and no other.
 #[test]
 fn a_device_that_nobody_used_is_told_of() {
     let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
@@ -246,7 +246,7 @@ fn programs_that_a_script_limits_run_off_the_device() {
     for (trap, (limit, flag)) in TRAPS.into_iter().zip(limits) {
         let script = format!("(ulimit {limit}; seq 3 | tail -1); echo here");
         let live = || Sluice::run(trap).set("device.capacity", "64GiB");
-        // Who may raise the limit again has the device.
+        // A program that may raise the limit again has the device.
         let bound = [
             "setpriv",
             "--bounding-set=-sys_resource",

@@ -231,7 +231,7 @@ fn a_policy_in_c_traps_as_simulated() {
     }
 }
 
-/// One that decides by what only version 2 tells, and with it a prefetcher.
+/// A policy that decides by arguments that only version 2 has, and with it a prefetcher.
 #[test]
 fn a_prefetcher_in_c_and_a_policy_that_asks_trap_as_simulated() {
     let objects = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));

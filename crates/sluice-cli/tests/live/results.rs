@@ -128,7 +128,7 @@ fn a_killed_command_leaves_a_whole_result_or_none() {
             kept += 1;
         }
     }
-    // Some were killed before, some not: otherwise the moments tell of nothing.
+    // Some were killed before, some not: otherwise the moments prove nothing.
     assert!((1..60).contains(&kept), "{kept}");
     // A whole result is in the way of the next run, and what a killed one left is not.
     let is_whole = stats(&folder).is_some();
@@ -137,7 +137,7 @@ fn a_killed_command_leaves_a_whole_result_or_none() {
 }
 
 /// No file may grow longer than so many bytes: the command is killed in the middle of a write, or
-/// told that it cannot go on.
+/// the write fails.
 fn limited(command: &Command, bytes: u64, is_killed: bool) -> Outcome {
     let trap = if is_killed { "" } else { "trap '' XFSZ; " };
     let mut shell = Command::new("sh");

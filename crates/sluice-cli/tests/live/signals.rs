@@ -121,7 +121,8 @@ fn control_c_ends_the_program_and_gives_a_result() {
     }
 }
 
-/// A request to end reaches the program, whoever was asked, and the result is told all the same.
+/// A request to end reaches the program, whichever process got it, and the result is printed all
+/// the same.
 #[test]
 fn a_request_to_end_is_passed_on() {
     for whole_group in [false, true] {

@@ -1,4 +1,4 @@
-//! `sluice size`: one run tells of caches of all sizes.
+//! `sluice size`: one run gives the hit ratios of caches of all sizes.
 
 use crate::sluice::Sluice;
 use serde_json::Value;

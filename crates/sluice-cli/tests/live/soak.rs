@@ -43,7 +43,7 @@ fn pages(rng: &mut Rng) -> Request {
         Operation::Normal,
     ];
     let operation = ALL[rng.below(ALL.len() as u64) as usize];
-    // What is pinned or told of is let go of everywhere.
+    // Pins and advice are taken back everywhere.
     let is_all = matches!(operation, Operation::Unpin | Operation::Normal);
     let (start, count) = match is_all {
         true => (0, MEMORY / PAGE),

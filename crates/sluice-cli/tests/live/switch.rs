@@ -1,4 +1,4 @@
-//! Who has the CPU of a thread that misses.
+//! What the CPU of a thread that misses does meanwhile.
 
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, TRAPS};

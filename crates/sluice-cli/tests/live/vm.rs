@@ -34,7 +34,7 @@ fn demo(attach: &str, command: &str, more: &[&str]) -> Outcome {
     finish(sluice.args(more))
 }
 
-/// The object of a guest whose command ended well, with the lines that tell how it sees the device.
+/// The object of a guest whose command ended well, with the lines that show how it sees the device.
 fn well(outcome: &Outcome) -> (Value, String) {
     assert!(outcome.status.success(), "{outcome:#?}");
     let object = outcome.json();
@@ -114,7 +114,7 @@ fn a_dax_device_hits_as_the_closed_form_says_and_keeps_every_byte() {
     assert_closed_form(&object, 24 << 20, 8, 8, 0.0);
 }
 
-/// Less than a large page of the device, twice over it, and two objects that are told.
+/// A chase in less than a large page of the device, one in two of them, and the results of both.
 #[test]
 fn a_baseline_has_the_same_machine_and_nothing_is_trapped() {
     let chase = "sluice workload chase --bare --json --file $DEVICE --passes 1 --size";

@@ -21,7 +21,7 @@ pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     MISTAKES.iter().chain(without_effect::MISTAKES)
 }
 
-/// A command line, and all of what it is told.
+/// A command line, and the whole error.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "run --set cache.capacity=0 -- true",

@@ -1,6 +1,6 @@
 //! Options that had no effect where they stand, and said so to nobody.
 
-/// A command line, and all of what it is told.
+/// A command line, and the whole error.
 pub const MISTAKES: &[(&str, &str)] = &[
     (
         "files --through block-cache --size 1MiB --host-cache 48MiB --request 0ns --lookup 0ns \

@@ -112,7 +112,7 @@ static void pipes(void) {
     CHECK(vmsplice(ends[0], parts, 1, SPLICE_F_NONBLOCK) == -1 && errno == EAGAIN);
 }
 
-/* What was moved is told behind the call. */
+/* The call moves the file offsets, which lie on missing pages, behind the bytes. */
 static void places(void) {
     int from = memfd_create("from", 0), to = memfd_create("to", 0), ends[2];
     char bytes[3000] = {0};

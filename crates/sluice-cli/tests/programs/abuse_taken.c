@@ -31,7 +31,7 @@ static void leave(void) {
     CHECK(wrong(words, PAGES) == 0);
 }
 
-/* The kernel forgets a socket's error when it tells it. */
+/* The kernel forgets a socket's error when it reports it. */
 static void error(void) {
     struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(1)};
     nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -87,7 +87,7 @@ static void sockets(int by_message) {
     CHECK(wrong((uint64_t *)bytes, PAGES) == 0);
 }
 
-/* Who waits for all bytes gets them by one call, and one call sends them. */
+/* A program that waits for all bytes gets them by one call, and one call sends them. */
 static void in_one_call(int by_message) {
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);

@@ -13,7 +13,7 @@ static pthread_barrier_t over;
 
 static void *work(void *argument) {
     long own = (long)argument;
-    // Whoever started this one holds it until it has noted which thread it started.
+    // The thread that started this one holds it until it has noted which thread it started.
     pthread_mutex_lock(&started);
     pthread_mutex_unlock(&started);
     if (own > 0)

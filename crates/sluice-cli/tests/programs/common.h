@@ -1,4 +1,4 @@
-/* What the test programs share: a pattern that tells every word's place and generation. */
+/* What the test programs share: a pattern that has every word's place and generation. */
 #pragma once
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Does what it is told on 16 MiB of device memory, one line at a time, and touches nothing else of
-   the device: no heap, no streams. Ends by _exit, so that its last figures are those of its last
+/* Obeys its input, one line at a time, on 16 MiB of device memory, and touches nothing else of the
+   device: no heap, no streams. Ends by _exit, so that its last figures are those of its last
    answer.
 
    read FIRST COUNT     loads from pages and checks them      write FIRST COUNT   stores to them

@@ -1,5 +1,5 @@
-/* Forks of a program with several threads. The child of such a one resets the locks of all streams
-   before anything else, so their pages must be there, however small the cache. */
+/* Forks of a program with several threads. Its child resets the locks of all streams before
+   anything else, so their pages must be there, however small the cache. */
 #include "common.h"
 #include <pthread.h>
 #include <sys/mman.h>

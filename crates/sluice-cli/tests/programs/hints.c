@@ -77,7 +77,7 @@ static void contents(int from, int to) {
     putchar('\n');
 }
 
-/* Memory of the program's with whatever was said of it forgotten. */
+/* Memory of the program's without advice. */
 static void begin(void) {
     if (base)
         munmap(base, PAGES * PAGE);

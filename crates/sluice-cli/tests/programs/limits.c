@@ -168,7 +168,7 @@ static void starts(char *const *args) {
     CHECK(pclose(stream) == 0);
 }
 
-/* What other programs get: what this one has set, whoever starts them how. */
+/* Other programs get the limits that this one has set, however they are started. */
 static void others(int which) {
     char number[20], soft[30], hard[30];
     snprintf(number, sizeof number, "%d", which);

@@ -221,7 +221,7 @@ static void ends(void) {
     make(BYTES);
 }
 
-// Who has a file mapped sees what others write to it, at once.
+// A process that has a file mapped sees what others write to it, at once.
 static void others(void) {
     for (uint64_t round = 1; round <= 20; round++) {
         int fd = file(O_RDONLY);

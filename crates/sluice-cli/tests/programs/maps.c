@@ -179,7 +179,7 @@ static void reserved_space_opens_and_closes(void) {
     CHECK(faults(page(words, 555), 1));
     check_pages(words, 0, 500);
     check_pages(words, 600, PAGES);
-    /* All of it is memory again for whoever comes next. */
+    /* All of it is memory again for the next mapping. */
     CHECK(munmap(words, (PAGES + 8) * PAGE) == 0);
     uint64_t *fresh = map();
     check_zeros(fresh, 0, PAGES);
@@ -189,7 +189,7 @@ static void reserved_space_opens_and_closes(void) {
     signal(SIGSEGV, SIG_DFL);
 }
 
-/* Who gives back what is not where he wants it gets it there. */
+/* A program gives back a range that is not where it wants it, and gets it there. */
 static void reserved_space_is_where_it_must_be(void) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *wanted = (void *)(5ul << 40), *got = MAP_FAILED;

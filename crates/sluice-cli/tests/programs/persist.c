@@ -113,7 +113,8 @@ static void *flush(void *page)
     return NULL;
 }
 
-// Makes a file with this process's number. The file appears whole: who waits for it may read it.
+// Makes a file with this process's number. The file appears whole, so that the process that waits
+// for it may read it.
 static void tell(const char *path)
 {
     char part[4096];

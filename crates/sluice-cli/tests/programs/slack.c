@@ -1,4 +1,4 @@
-/* Sets its timer slack, misses many times, and tells the slack. */
+/* Sets its timer slack, misses many times, and prints the slack. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-/* Memory larger than the cache by far, whose every page tells what it must hold.
+/* Memory larger than the cache by far. Each page's number says what it must hold.
  *
  * stored once MIB    writes each page and reads all, and prints the most memory it ever had, KiB
  * stored walk MIB    writes each page, some again, and reads all twice, likewise

@@ -107,7 +107,7 @@ static void moves(void) {
     gone(to, PAGES);
 }
 
-/* What has no access, or is the kernel's by now. */
+/* Memory without access, or which is the kernel's by now. */
 static void others(void) {
     char *at = map(PAGES, PROT_NONE, MAP_NORESERVE);
     CHECK(mprotect(at, 10 * PAGE, BOTH) == 0);
@@ -121,7 +121,7 @@ static void others(void) {
     gone(at, PAGES);
 }
 
-/* A hole is free for who wants it, and only the hole. */
+/* A hole is free for a mapping at its place, and only the hole. */
 static void wanted(void) {
     char *at = map(PAGES, BOTH, 0), *hole = at + 100 * PAGE;
     int only_there = PLAIN | MAP_FIXED_NOREPLACE;

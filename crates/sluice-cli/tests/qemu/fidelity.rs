@@ -3,7 +3,7 @@
 //! The program has no start-up code, no library and no stack but its own, so that every address is
 //! the same under both. What differs is written here, in [`pieces`] and [`lackey`], and nothing
 //! else may:
-//! - lackey tells a load and store of one instruction as one modification, we as two accesses;
+//! - lackey reports a load and store of one instruction as one modification, we as two accesses;
 //! - valgrind executes a locked instruction as a load, and a compare-and-swap that loads again;
 //! - QEMU executes accesses of 16 bytes as two of 8.
 

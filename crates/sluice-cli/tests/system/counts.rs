@@ -175,7 +175,7 @@ fn the_timeline_adds_up() {
     assert!(sum("switches") > 0 && sum("switches") <= switches);
 }
 
-/// CXL-SSD-Sim Figure 5: one run tells each kind of operation, and its answers are checked.
+/// CXL-SSD-Sim Figure 5: one run times each kind of operation, and its answers are checked.
 #[test]
 fn the_phases_of_a_kernel_are_told_apart() {
     let run = |system: &str| -> Value {

@@ -200,7 +200,7 @@ fn a_run_is_repeated_and_nothing_is_replaced_unasked() {
         std::fs::read(dir.path().join("out.2/stats.json")).unwrap(),
         kept
     );
-    // Of another run in its place every figure that differs is told.
+    // With another run in its place, `sluice again` prints every figure that differs.
     assert!(
         sluice(&[&words[..3], &["--seed", "4", "--force", "--out", out]].concat())
             .status

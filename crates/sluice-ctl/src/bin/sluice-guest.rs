@@ -32,10 +32,10 @@ enum GuestCommand {
     Serve(ServeArgs),
 }
 
-/// Who may ask, and for what.
+/// Which users may ask, and for what.
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// Permissions of the socket: who may write to it may ask
+    /// Permissions of the socket: users who may write to it may ask
     #[arg(long, value_name = "MODE", default_value = "0660")]
     mode: String,
     /// Group of the socket, by name or number
@@ -96,7 +96,7 @@ fn run(guest: &Guest) -> Result<Outcome, Failure> {
     }
     match connected() {
         Ok(mut connection) => Ok(sluice_ctl::run(&mut connection, command)?),
-        // Whoever may not open the device asks somebody who may.
+        // A user who may not open the device asks a broker that may.
         Err(_) if sluice_control::own_user() != 0 && guest.socket.exists() => {
             Ok(broker::ask(&guest.socket, &words())?)
         }
@@ -125,7 +125,7 @@ fn words() -> Vec<String> {
 fn serve(socket: &Path, args: &ServeArgs) -> Result<Outcome, Failure> {
     let access = Access::new(&args.mode, args.group.as_deref())?;
     let allow: Allow = args.allow.parse()?;
-    // What cannot be reached at all is said now, and not to each client.
+    // A device that cannot be reached at all is reported now, and not to each client.
     drop(connected()?);
     let door = |command: &CtlCommand| sluice_ctl::run(&mut connected()?, command);
     let listening = Listening::new(socket, &access)?;

@@ -16,8 +16,8 @@ enum Kind {
     Set,
 }
 
-/// Every kind by its name, with whether it is allowed unless something else is said. Hints bring in
-/// pages and order them; nobody's data leaves by one that did not leave by a miss.
+/// Every kind by its name, with whether it is allowed by default. Hints bring in pages and order
+/// them; no data leave by a hint that would not leave by a miss.
 const KINDS: [(&str, Kind, bool); 7] = [
     ("stats", Kind::Stats, true),
     ("map", Kind::Map, true),

@@ -48,7 +48,7 @@ pub fn ask(path: &Path, words: &[String]) -> Result<Outcome, BrokerError> {
     }
 }
 
-/// Connects, if root or this user listens: anybody else could tell anything.
+/// Connects, if root or this user listens: another user could answer anything.
 fn connected(path: &Path) -> Result<UnixStream, BrokerError> {
     let failed = |why: rustix::io::Errno| BrokerError::System {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! The broker's socket: who may connect, and what stands in its place already.
+//! The broker's socket: which users may connect, and what stands in its place already.
 
 use super::error::BrokerError;
 use rustix::net::{
@@ -15,12 +15,12 @@ use std::path::Path;
 const BACKLOG: i32 = 64;
 const GROUPS: &str = "/etc/group";
 
-/// Who may connect, by the permissions of the socket.
+/// Which users may connect, by the permissions of the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Of owner, group and others; to connect takes the right to write.
     pub mode: u32,
-    /// The group, by number; root's unless something else is said.
+    /// The group, by number; by default root's.
     pub group: Option<u32>,
 }
 

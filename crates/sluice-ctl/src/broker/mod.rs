@@ -18,5 +18,5 @@ pub use error::BrokerError;
 pub use listen::{Access, Listening};
 pub use serve::{Limits, Serving};
 
-/// Where the broker is unless something else is said.
+/// Where the broker is by default.
 pub const SOCKET: &str = "/run/sluice-guest.sock";

@@ -16,7 +16,7 @@ pub struct CacheSetup {
     pub ways: u32,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
-    /// Whether the device is told of clean lines that leave (MemClnEvct).
+    /// Whether the cache notifies the device of clean lines that leave (MemClnEvct).
     pub notify: bool,
     /// Accesses that can be outstanding, at least 1: their numbers are below this.
     pub accesses: u32,
@@ -24,11 +24,11 @@ pub struct CacheSetup {
     pub watched: bool,
 }
 
-/// What a cache has to say after each call.
+/// The output of a cache's call.
 #[derive(Clone, Debug, Default)]
 pub struct CacheOut {
-    /// To send, in this order; `peer` is to be filled by who knows where a line lives, but for
-    /// answers to snoops.
+    /// To send, in this order. The caller fills in `peer`, since it knows where a line lives;
+    /// answers to snoops have it.
     pub send: Vec<M2s>,
     /// Accesses that are done: number and the line's data as they saw it.
     pub done: Vec<(u32, u64)>,
@@ -386,7 +386,8 @@ impl Cache {
         }
     }
 
-    /// Ends a request for a line if all of its answer is here: serves who waits, then the snoop.
+    /// Ends a request for a line if all of its answer is here: serves the accesses that wait, then
+    /// the snoop.
     fn complete(&mut self, number: u32, out: &mut CacheOut) {
         let request = self.requests[number as usize];
         let (Some(granted), Some(data)) = (request.granted, request.data) else {

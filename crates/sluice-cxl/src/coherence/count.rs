@@ -19,7 +19,7 @@ pub struct DcohCount {
     pub conflicts: u64,
     /// Lines written back by owners.
     pub write_backs: u64,
-    /// Clean lines that hosts told of giving up.
+    /// Clean lines that hosts gave up and notified the device of.
     pub clean_evictions: u64,
 }
 

@@ -368,7 +368,7 @@ impl Dcoh {
         it.request.line = 0;
         let entry = match entry {
             Some(entry) if self.is_ownerless(entry) => {
-                // Whoever waits for the line comes to it later than this entry's next user.
+                // A request that waits for the line comes to it later than this entry's next user.
                 self.trackers[tracker as usize].queue = self.release(line, queue, None);
                 self.vacate(entry, out);
                 None

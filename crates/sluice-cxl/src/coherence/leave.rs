@@ -37,7 +37,7 @@ impl Cache {
         self.set_state(at, State::Invalid, out);
         self.index.remove(old.line);
         match old.state {
-            // It is being written back, and what answers the snoop will tell.
+            // It is being written back, and the answer to the snoop has its data.
             _ if old.asked => {
                 let writing = self.by_line.get(old.line).expect("a request");
                 self.requests[writing as usize].way = NONE;

@@ -1,9 +1,9 @@
 //! Device-managed coherence (HDM-DB): hosts' caches, the device's coherency agent (DCOH) with its
 //! snoop filter, and what they say to each other.
 //!
-//! State machines without time or network: [`Cache`] and [`Dcoh`] take messages and give
-//! messages. Whoever carries them decides how long that takes; the network of
-//! `net` does, and [`serial`] is the carrier for which nothing takes time.
+//! State machines without time or network: [`Cache`] and [`Dcoh`] take messages and give messages.
+//! The carrier of messages decides how long that takes. The network of `net` is one; [`serial`] is
+//! the carrier for which nothing takes time.
 //!
 //! CXL leaves the order of messages open but for completions (NDR) between one device and one
 //! host. Everything here holds for any order that the

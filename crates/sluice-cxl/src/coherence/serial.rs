@@ -77,7 +77,7 @@ impl Serial {
         Ok(hit)
     }
 
-    /// Tells the monitor what changed at a host.
+    /// Reports to the monitor what changed at a host.
     fn note(&mut self, host: u32) -> Result<(), Incoherence> {
         for (line, state) in self.host_out.changes.drain(..) {
             self.monitor.changed(host, line, state)?;

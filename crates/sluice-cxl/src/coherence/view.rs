@@ -1,7 +1,7 @@
-//! States as others see them: what tells two of them apart, and names for data.
+//! States as others see them: hashes that are equal where states behave alike, and names for data.
 //!
-//! For monitors, and for whoever goes through all states. Two states with the same hash behave
-//! alike: places, entries and lists are left out where they are mere names.
+//! For monitors, and for a search through all states. Two states with the same hash behave alike:
+//! places, entries and lists are left out where they are mere names.
 
 use super::cache::Cache;
 use super::count::CacheCount;

@@ -1,14 +1,14 @@
 //! The messages as CXL.mem encodes them (CXL 3.1, 3.3.5 to 3.3.10), and back.
 //!
-//! A completion has no address there, and a response to a snoop no more than its tags: whoever
-//! takes them needs no more. Data stay here; only where they are is told.
+//! A completion has no address there, and a response to a snoop has only its tags: the receiver
+//! needs no more. A message carries where its data are, not the data themselves.
 
 use super::message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
 use crate::{self as cxl, BiRspOp, BiSnpOp, DevLoad, DrsOp, Meta, MetaValue, NdrOp, ReqOp};
 use crate::{RwdOp, SnpType};
 use sluice_units::LINE_BYTES;
 
-/// A line of which only the place is told.
+/// The contents of a line in a message that says only where the line is.
 const NO_DATA: cxl::Line = [0; LINE_BYTES as usize];
 
 impl M2s {
@@ -45,8 +45,8 @@ impl M2s {
         }
     }
 
-    /// What a device reads in a message of host `peer`; none if it is no message that hosts of
-    /// this kind send. Of a block, the response tells two lines, and of none the address.
+    /// What a device reads in a message of host `peer`; none if it is no message that hosts of this
+    /// kind send. Of a block, the response has two lines, and of none the address.
     pub fn of_wire(wire: &cxl::Message, peer: u32) -> Option<M2s> {
         let (what, tag, addr) = match wire {
             cxl::Message::Req(req) => {

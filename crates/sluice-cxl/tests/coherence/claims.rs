@@ -79,10 +79,11 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// A filter as large as the cache holds the same lines, and so makes it a FIFO or LIFO cache.
-/// FIFO: with t the mean stay of a line over that of an average one, hot lines are there
-/// 9t / (1 + 9t) of the time and cold ones (t/9) / (1 + t/9); a tenth and nine tenths of the
-/// footprint, a fifth of it in all. LIFO: hot lines stay, and so does a ninth of the cold ones.
+/// A filter as large as the cache holds the same lines, and so makes it a FIFO or LIFO cache. FIFO:
+/// let t be the mean stay of a line over that of an average one. Hot lines are there 9t / (1 + 9t)
+/// of the time and cold ones (t/9) / (1 + t/9). Hot lines are a tenth of the footprint and cold
+/// ones nine tenths; a fifth of it is there in all. LIFO: hot lines stay, and so does a ninth of
+/// the cold ones.
 #[test]
 fn one_filter_as_large_as_the_cache_has_closed_forms() {
     let held = |t: f64| 0.1 * 9.0 * t / (1.0 + 9.0 * t) + 0.9 * (t / 9.0) / (1.0 + t / 9.0);
@@ -151,7 +152,8 @@ fn with_a_filter_for_each_endpoint_most_requests_find_their_line() {
     }
 }
 
-/// Whoever gives a line up, dirty or with notice, is asked no more; whoever drops it silently is.
+/// A host that gives a line up, dirty or with notice, is snooped no more; a host that drops it
+/// silently is.
 #[test]
 fn a_line_that_was_given_up_costs_no_snoop() {
     for (notify, store, snoops) in [(false, false, 1), (true, false, 0), (false, true, 0)] {

@@ -389,7 +389,7 @@ fn no_order_of_messages_breaks_coherence_or_stops_anything() {
     let cases = [
         // Everything is evicted, by caches and by the filter.
         SMALL,
-        // Devices are told of clean evictions; that takes many more states.
+        // Caches notify devices of clean evictions; that takes many more states.
         Case {
             notify: true,
             second_lines: 1,

@@ -240,8 +240,8 @@ impl Driver {
         self.offer(if head.is_multiple_of(2) { 0 } else { head });
     }
 
-    /// Offers one request over and over, as often as the disk takes it, which its events tell.
-    /// Says how many more it has taken by then than it has answered.
+    /// Offers one request over and over, as often as the disk's events say that it takes it.
+    /// Returns how many more it has taken by then than it has answered.
     pub fn flood(&mut self, time: Duration) -> u64 {
         let head = self.send(0, 0, &[], 4096);
         for place in 0..u64::from(SIZE) {

@@ -144,7 +144,7 @@ impl Twin<'_> {
             Door::BlockCache => (self.cached(now, first, count), copy * count),
             _ => (self.ask(now, self.op(), first, count), Ps::ZERO),
         };
-        // Who waits for the device leaves its core, and copies while others have it.
+        // A thread that waits for the device leaves its core, and copies while others have it.
         let waits = match self.given.door {
             Door::Direct => true,
             Door::BlockCache => ready_at != now,

@@ -34,7 +34,8 @@ use tpp::Tpp;
 pub struct Answer {
     /// When the processor has it.
     pub done_at: Ps,
-    /// Nothing will come: it was told of a long delay (SkyByte section III-A), and asks again.
+    /// No data will come: the device answered with a long delay (SkyByte section III-A), and the
+    /// core asks again.
     pub delayed: bool,
     /// When it could have had it.
     pub data_at: Ps,

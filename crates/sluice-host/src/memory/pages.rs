@@ -175,8 +175,8 @@ impl Tiers {
         };
     }
 
-    /// Tells every TLB that an entry has changed. Memory in sets is looked up by the device's
-    /// address: no translation changes.
+    /// Invalidates an entry that has changed in every TLB. Memory in sets is looked up by the
+    /// device's address: no translation changes.
     pub fn moves(&self, bus: &mut Bus<impl Artifact>, unit: u32, shootdown: bool) {
         if self.sets.is_some() {
             return;

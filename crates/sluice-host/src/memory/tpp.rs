@@ -223,7 +223,7 @@ impl Tpp {
         }
     }
 
-    /// Moves the page, from `from` on at the earliest. Whoever accesses it meanwhile waits, and a
+    /// Moves the page, from `from` on at the earliest. Accesses to it wait meanwhile, and so does a
     /// thread that faulted.
     fn promote(&mut self, bus: &mut Bus<impl Artifact>, clock: Ps, from: Ps, page: u64) {
         let Some(frame) = self.tiers.frame_for(bus, clock, page as u32) else {

@@ -1,7 +1,8 @@
 //! Which copy of a line is the newest: a check on where reads are served from.
 //!
-//! Kept if the host is checked, empty and never looked at otherwise. It is told what happens to
-//! which copy, and knows nothing of where a page is held to be.
+//! A host keeps them if its run is checked; otherwise they are empty and nobody reads them. The
+//! host reports what happens to which copy. This module does not know where the host believes a
+//! page to be.
 
 use sluice_units::{LINE_BYTES, PAGE_BYTES};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 type Page = [u32; LINES as usize];
 
-/// Version of a line whose last write the device was told to forget.
+/// Version of a line whose last write the host made the device forget.
 const LOST: u32 = u32::MAX;
 
 /// Versions by page: the newest there is, the device's, and host memory's by frame.

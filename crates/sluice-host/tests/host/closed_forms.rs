@@ -106,7 +106,7 @@ fn misses_of_all_cores_overlap_as_far_as_the_mshrs_of_the_l3_go() {
         );
         assert_eq!(shared < cores * own, found > 0);
     }
-    // Whoever is always the last to get one has them all to itself in the end.
+    // The thread that is always the last to get one has them all to itself in the end.
     let (all, one_less) = (with(32).time, with(31).time);
     let most = held.0 * N / 7;
     assert!(all < one_less && one_less.0 < most, "{all}, {one_less}");

@@ -1,4 +1,4 @@
-//! Three levels of caches without time: who holds which line.
+//! Three levels of caches without time: which level holds which line.
 
 use crate::pages::Pages;
 use std::ops::Sub;

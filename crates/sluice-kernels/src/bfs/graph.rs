@@ -146,7 +146,7 @@ fn sort_part(edges: &[(u16, u32)], count: usize, starts: &mut Vec<u32>, ends: &m
     }
 }
 
-/// Tells each edge that is drawn, from both of its ends, the same ones each time.
+/// Calls `to` with each edge that is drawn, from both of its ends, the same ones each time.
 fn draw(nodes: u64, seed: u64, to: &mut impl FnMut(u32, u32)) {
     let mut rng = Rng::stream(seed, "bfs mutual");
     for node in 0..nodes as u32 {

@@ -19,7 +19,7 @@ const ALLOCATE: u32 = 25;
 /// Encoding an instruction.
 const ENCODE: u32 = 30;
 
-/// A pass over the code, told as it reads it.
+/// A pass over the code, which records the loads of the code that it reads.
 struct Pass<'r, 'o> {
     code_at: Array,
     rec: &'r mut Recorder<'o>,
@@ -122,7 +122,7 @@ fn remove_dead(code: &mut Vec<Ir>, values: Value, alive: &[u64], pass: &mut Pass
             ir.to == NONE || variables(&[ir.to]) & alive[index + 1] != 0 || used[ir.to as usize];
         keep[index] = is_read;
         let from = ir.from.iter().filter(|from| is_read && **from != NONE);
-        // What a variable holds is asked of `alive`.
+        // `alive` says what a variable holds.
         from.filter(|from| **from as usize >= VARIABLES)
             .for_each(|from| used[*from as usize] = true);
     }

@@ -1,11 +1,11 @@
 //! A compiler at work on a long text: a stand-in for gcc of SPEC CPU2017.
 //!
-//! SPEC CPU2017 may not be redistributed, neither its programs nor traces of them. What gcc does
-//! there is here at small: it reads a translation unit of some thousand functions and keeps the
-//! tree of the whole unit, then compiles function by function: three-address code with constants
-//! folded and common expressions found once, liveness by passes that go on until nothing changes,
-//! dead code left out, registers by linear scan, machine code. Memory is walked as a compiler
-//! walks it: text in order, trees by their pointers in the order in which they were built, an
+//! SPEC CPU2017 may not be redistributed, neither its programs nor traces of them. This kernel does
+//! on a small scale what gcc does. It reads a translation unit of some thousand functions and keeps
+//! the tree of the whole unit. Then it compiles function by function: three-address code with
+//! constants folded and common expressions found once, liveness by passes that go on until nothing
+//! changes, dead code left out, registers by linear scan, machine code. It walks memory as a
+//! compiler does: text in order, trees by their pointers in the order in which they were built, an
 //! instruction list over and over, and small tables that stay in the caches. A round compiles the
 //! unit once.
 //!

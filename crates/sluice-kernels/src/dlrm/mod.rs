@@ -1,19 +1,20 @@
 //! Training of a deep learning recommendation model: embedding tables between two small networks.
 //!
 //! After Meta's DLRM (Naumov et al., "Deep learning recommendation model for personalization and
-//! recommendation systems", 2019): 13 dense and 26 sparse features as in Criteo's data, a bottom
-//! network, dot products of all pairs, a top network, cross entropy, stochastic gradient descent.
-//! A sample looks up 1 to 10 rows of a table, each as likely as any other, and adds them up: so
-//! DLRM's own generator draws them by default, and so SkyByte's artifact has them (`update`). Rows
-//! are updated without races, each part of a table by one thread (Kalamkar et al., "Optimizing deep
-//! learning recommender systems training on CPU cluster architectures", 2020). Different here:
+//! recommendation systems", 2019). It has 13 dense and 26 sparse features as in Criteo's data, a
+//! bottom network, dot products of all pairs, a top network, cross entropy, and stochastic gradient
+//! descent. A sample looks up 1 to 10 rows of a table, each as likely as any other, and adds them
+//! up. DLRM's own generator draws them so by default, and SkyByte's artifact has them so
+//! (`update`). Rows are updated without races, each part of a table by one thread (Kalamkar et al.,
+//! "Optimizing deep learning recommender systems training on CPU cluster architectures", 2020).
+//! Different here:
 //!
 //! - Tables have equally many rows. Those of the artifact are 193, as large as a part is here, one
 //!   of eight of a table. The labels come from a rule.
 //! - The networks are narrow: 13-64-128 and 480-128-1. No width shows in SkyByte's experiments,
 //!   whose section has nothing of the networks.
-//! - The matrix products are those of a sample with vectors of 16 floats. A load is told where a
-//!   product first uses a line; its later uses are operands of the multiplications.
+//! - The matrix products are those of a sample with vectors of 16 floats. The kernel gives a load
+//!   where a product first uses a line; its later uses are operands of the multiplications.
 //! - Tables are kept as differences from their first values, which are a function of their place.
 
 mod net;
@@ -33,8 +34,8 @@ use std::collections::BTreeMap;
 use tell::{COPY, LINE, Places, ROW_BYTES};
 use update::Mine;
 
-/// Samples of a batch at scale 1, and at least: of a part of a table it looks up as many rows as
-/// one of SkyByte's looks up of one of its 193 tables, which are as large as a part (`update`).
+/// Samples of a batch at scale 1, and at least. A batch looks up as many rows of a part of a table
+/// as one of SkyByte's looks up of one of its 193 tables. Those are as large as a part (`update`).
 const BATCH: u64 = 10_000;
 const BATCH_MIN: u64 = 24;
 /// Samples that a thread takes at once.

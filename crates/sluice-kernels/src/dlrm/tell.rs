@@ -212,8 +212,8 @@ fn layer(rec: &mut Recorder, weights: u64, count: usize, samples: u64) {
     loads(rec, weights, 4 * count as u64, multiply(LANES * samples));
 }
 
-/// Forward and backward of the networks for samples whose rows have been read. `parted` is told
-/// where the gradients of a sample's rows are.
+/// Forward and backward of the networks for samples whose rows have been read. `parted` gets the
+/// place of the gradients of each sample's rows.
 pub(super) fn networks(
     rec: &mut Recorder,
     places: &Places,

@@ -6,14 +6,14 @@
 //! which is given back after the table and serves the next one. Then each row of the table is read,
 //! changed and written.
 //!
-//! So SkyByte's section seems to be, by the traces of its artifact (doi:10.5281/zenodo.14660184,
-//! output/warmup_traces, dlrm-*_prefill_data.txt): of the 192,587 pages that it touches, 152,241
-//! lie in stretches of 64,000,000 bytes, whose pages are touched evenly, 6,300 times in a stretch,
-//! and one time in eight on to the next page: that is a row of 512 bytes. 28,070 lie in a heap as
-//! large as 6,300 such rows for each of these tables. 165,000 look-ups it has by that, and in
-//! figure_drawing/mem_latency, nwrites and nthreads 4.55 million accesses, 1.306 million of them
-//! writes, eight lines a look-up, of 5,557 pages in all, eight buffers of 6,300 rows. The tables'
-//! rows are no writes there, since a store that follows a load finds its line.
+//! SkyByte's section seems to do so, by the traces of its artifact (doi:10.5281/zenodo.14660184,
+//! output/warmup_traces, dlrm-*_prefill_data.txt). Of the 192,587 pages that it touches, 152,241
+//! lie in stretches of 64,000,000 bytes, whose pages are touched evenly, 6,300 times in a stretch.
+//! One time in eight a touch goes on to the next page: a row has 512 bytes. 28,070 pages lie in a
+//! heap as large as 6,300 such rows for each of these tables. By that it has 165,000 look-ups. In
+//! figure_drawing/mem_latency, nwrites and nthreads it has 4.55 million accesses, 1.306 million of
+//! them writes, eight lines a look-up. The writes are of 5,557 pages in all, eight buffers of 6,300
+//! rows. The tables' rows are no writes there, since a store that follows a load finds its line.
 
 use super::super::Recorder;
 use super::net::{DIM, Row, add};
@@ -27,10 +27,11 @@ const OWNERS: u32 = 8;
 /// An entry merged: two compared, the smaller one moved, its list advanced.
 const MERGE: u32 = 8;
 
-/// Instructions for a look-up that is updated, and what is told of them elsewhere, about: eight
-/// threads have 100 million each (SkyByte section VI-A) for those 165,000. What most of them do is
-/// not known: PyTorch 1.13 needs 370 for its step with one thread (valgrind), which changes rows
-/// without a buffer. Others sort first and change rows by calls, or threads wait in loops.
+/// Instructions for a look-up that is updated, and those of them that other parts of this kernel
+/// give, about. Eight threads have 100 million each (SkyByte section VI-A) for those 165,000. What
+/// most of them do is not known: PyTorch 1.13 needs 370 for its step with one thread (valgrind),
+/// which changes rows without a buffer. Others sort first and change rows by calls, or threads wait
+/// in loops.
 const LOOKUP: u32 = 4_850;
 const TOLD: u32 = 250;
 
@@ -122,7 +123,8 @@ impl Dlrm {
         }
     }
 
-    /// Sorts the list, and adds up what belongs together. Told is a merge sort.
+    /// Sorts the list, and adds up what belongs together. The recorded accesses are those of a
+    /// merge sort.
     fn sort(&mut self, rec: &mut Recorder, thread: u32, table: usize) {
         let list = self.places.list(thread);
         let mine = &mut self.mine[thread as usize];

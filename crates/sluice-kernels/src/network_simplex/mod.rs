@@ -1,14 +1,15 @@
 //! Minimum-cost flow by the network simplex method: a stand-in for mcf of SPEC CPU2017.
 //!
 //! SPEC CPU2017 may not be redistributed, neither its programs nor traces of them. mcf (Löbel's
-//! MCF) schedules vehicles by this method; what a run does to memory is here as there: a pass over
-//! arcs of 64 bytes in blocks looks for one whose reduced cost is wrong, with the potentials of
-//! two nodes for each; a pivot follows parents from the arc's ends up to where they meet, hangs a
-//! part of the spanning tree elsewhere, and goes through all nodes of that part to change their
-//! potentials. The tree is kept strongly feasible (Cunningham 1976), so that it ends. A round
-//! solves one network; the next has the same arcs with new costs. Networks are made up: supplies
-//! and demands at nodes, arcs to nodes near and far. Different from mcf: no arcs are added while
-//! it runs, and pricing is the block search of Grigoriadis instead of multiple partial pricing.
+//! MCF) schedules vehicles by this method; a run does to memory here what it does there. A pass
+//! over arcs of 64 bytes in blocks looks for one whose reduced cost is wrong, with the potentials
+//! of two nodes for each. A pivot follows parents from the arc's ends up to where they meet, and
+//! hangs a part of the spanning tree elsewhere. Then it goes through all nodes of that part to
+//! change their potentials. The tree is kept strongly feasible (Cunningham 1976), so that the
+//! method ends. A round solves one network; the next has the same arcs with new costs. Networks are
+//! made up: supplies and demands at nodes, arcs to nodes near and far. Different from mcf: no arcs
+//! are added while it runs, and pricing is the block search of Grigoriadis instead of multiple
+//! partial pricing.
 
 mod network;
 mod pricing;
@@ -401,7 +402,7 @@ impl Program for Simplex {
         self.options.threads
     }
 
-    /// Whoever comes does the next step: the method has one thread, which costs nothing to change.
+    /// Any thread may do the next step: the method has one thread, which costs nothing to change.
     fn fill(&mut self, _thread: u32, out: &mut Vec<Instr>) -> Step {
         let mut rec = Recorder::new(out);
         while rec.is_empty() && !self.ended {

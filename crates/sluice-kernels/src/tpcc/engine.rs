@@ -1,11 +1,11 @@
 //! What the engine does for a statement: N-Store's way from a statement to a row and back.
 //!
 //! Every statement makes a record of what it looks for, prints its key into a string stream and
-//! hashes it; an answer is printed column by column, and a record is made of what was printed. Of
-//! all that hardly anything is freed. A change prints an entry of the undo log, and marks the
-//! allocations of the row's strings as in use, each in a line of its own; a row that is inserted is
-//! several allocations. Of the loads and stores that hit the first cache, those of a table's
-//! columns are told, and one of the stack for each step.
+//! hashes it. An answer is printed column by column, and a record is made of what was printed.
+//! Hardly any of this memory is freed. A change prints an entry of the undo log, and marks the
+//! allocations of the row's strings as in use, each in a line of its own. A row that is inserted is
+//! several allocations. Of the loads and stores that hit the first cache, the kernel gives those of
+//! a table's columns, and one of the stack for each step.
 
 use super::super::{Loaded, Recorder};
 use super::index::{Entry, Index};
@@ -271,9 +271,10 @@ impl<'a, 'b> Session<'a, 'b> {
         *self.own.allocated += bytes;
     }
 
-    /// Writes a line of memory that nobody used before. Both allocators write the size of what is
-    /// left behind an allocation, and read it for the next; so 92 % of the heap's new lines are
-    /// read in the same transaction, and 71 % of the pool's, of which a string that leaks is not.
+    /// Writes a line of memory that nobody used before. Both allocators write the size of the room
+    /// behind an allocation, and read it for the next. So the same transaction reads 92 % of the
+    /// heap's new lines, and 71 % of the pool's: there it does not read the lines of a string that
+    /// leaks.
     fn begin_line(&mut self, at: u64, next: u64) {
         self.rec.load(at);
         self.rec.store(at);

@@ -157,7 +157,7 @@ impl Index {
         self.nodes.len() as u32 - 1
     }
 
-    /// The value of a key, without telling anybody.
+    /// The value of a key, without a recorded access.
     pub(super) fn find(&self, key: u64) -> Option<u32> {
         let key = splitmix(key);
         let mut id = self.root;

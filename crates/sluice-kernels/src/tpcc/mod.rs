@@ -1,11 +1,11 @@
 //! TPC-C on an in-memory store: nine tables, five transactions.
 //!
 //! After N-Store (Arulraj, Pavlo and Dulloor, 2015) as WHISPER has it and SkyByte's artifact ran
-//! it: a database of one small warehouse for each executor, in one pool; the optimised write-ahead
-//! log, which is empty again after each transaction; a row's strings allocated apart from it;
-//! B+-trees over hashed keys; and records and strings that nobody frees. What a transaction reads
-//! and writes is N-Store's, built and counted (experiments/skybyte/README.md has the counts).
-//! Different here:
+//! it. Each executor has a database of one small warehouse, and all databases are in one pool. The
+//! write-ahead log is the optimised one, which is empty again after each transaction. A row's
+//! strings are allocated apart from it, B+-trees are over hashed keys, and records and strings are
+//! never freed. What a transaction reads and writes is N-Store's, built and counted
+//! (experiments/skybyte/README.md has the counts). Different here:
 //!
 //! - Texts are read and written as addresses only. Numbers are real, and money is in cents.
 //! - At a scale of s a database has s times fewer items, customers and first orders.
@@ -45,7 +45,7 @@ const ROUND: u64 = DATABASES * EACH;
 /// Entries of a stretch, about.
 const STRETCH: usize = 1024;
 
-/// The store, and who runs transactions on it.
+/// The store, and the executors that run transactions on it.
 pub struct Tpcc {
     options: KernelOptions,
     layout: Arc<Layout>,

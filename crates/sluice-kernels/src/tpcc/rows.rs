@@ -1,11 +1,11 @@
-//! Where rows are: those of the start table by table as they were loaded, by all databases at once,
-//! with the nodes of the indices that grew between them; and what transactions insert one after the
-//! other in memory that nobody used before, whatever its table and database.
+//! Where rows are. Those of the start lie table by table as they were loaded, by all databases at
+//! once, with the nodes of the indices that grew between them. Those that transactions insert lie
+//! one after the other in memory that nobody used before, whatever their table and database.
 //!
-//! So N-Store's allocator has them, and so do the pages of SkyByte's artifact
-//! (doi:10.5281/zenodo.14660184, output/warmup_traces): of 13,882 pages that its section touches of
-//! N-Store's pool, 728 are one stretch at its end that no run before touched, and 5,051 of the
-//! others have no neighbour.
+//! N-Store's allocator places them so, and so do the pages of SkyByte's artifact
+//! (doi:10.5281/zenodo.14660184, output/warmup_traces). Of N-Store's pool its section touches
+//! 13,882 pages. Of these, 728 are one stretch at the pool's end that no run before touched, and
+//! 5,051 of the others have no neighbour.
 
 use super::super::Array;
 use super::layout::{DISTRICTS, Layout, Sizes};

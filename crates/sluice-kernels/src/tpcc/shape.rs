@@ -3,8 +3,8 @@
 //! A record, its data and each of its strings are allocations of their own, each with a line of the
 //! allocator in front (N-Store's `pmalloc`; every one is a multiple of 64 bytes). The numbers here
 //! are N-Store's tables (`create_*` of its TPC-C), and instructions of its functions as callgrind
-//! counts them (g++ 12 -O3, the flags that its `configure` sets, glibc 2.36, the optimised
-//! write-ahead log): so much for a number or string, whatever the table.
+//! counts them, so many for a number or string, whatever the table. The build is g++ 12 -O3, the
+//! flags that its `configure` sets, glibc 2.36, and the optimised write-ahead log.
 
 /// Bytes of a line, and the least that is allocated.
 pub(super) const LINE: u64 = 64;

@@ -57,7 +57,7 @@ pub(super) struct Index {
     segments_at: Array,
 }
 
-/// An entry that was found, and the load that told where it leads.
+/// An entry that was found, and the load of its offset.
 pub(super) struct Found {
     pub offset: u32,
     pub loaded: Loaded,

@@ -1,11 +1,11 @@
 //! A key-value store in persistent memory, after Viper.
 //!
-//! Benson, Makait and Rabl, "Viper: an efficient hybrid PMem-DRAM key-value store", VLDB 2021: an
-//! index in DRAM tells where each pair is; the pairs lie in pages of 4 KiB, which have a lock and a
-//! map of their slots. A pair is written to the next slot of its writer's own page and sent to
-//! memory, then the slot is marked and that is sent, then the index learns of it. An update changes
-//! eight bytes in place, a delete clears the slot's mark; either is sent too. Pages are filled one
-//! after the other, and slots that were deleted are not used again. Different here:
+//! Benson, Makait and Rabl, "Viper: an efficient hybrid PMem-DRAM key-value store", VLDB 2021. An
+//! index in DRAM has the place of each pair. The pairs lie in pages of 4 KiB, which have a lock and
+//! a map of their slots. A pair is written to the next slot of its writer's own page and sent to
+//! memory. Then the slot is marked, the mark is sent, and the index gets the place. An update
+//! changes eight bytes in place, a delete clears the slot's mark; either is sent too. Pages are
+//! filled one after the other, and slots that were deleted are not used again. Different here:
 //!
 //! - A round is one run of Viper's benchmark with an empty store: `records` are written, then
 //!   `ops` inserted, and `ops` each queried, updated and deleted.

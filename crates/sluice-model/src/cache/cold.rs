@@ -5,7 +5,7 @@
 use super::{Set, Slot};
 use sluice_lists::Lists;
 
-/// Per set the cold pages, those told first at the back.
+/// Per set the cold pages, those that went cold first at the back.
 pub(super) struct Cold(Lists<Set, Slot>);
 
 impl Cold {

@@ -5,9 +5,9 @@
 //! policy gets the page back as a newcomer that it remembers. A policy that could see no hit
 //! otherwise sees those that matter: of the pages that were to leave.
 //!
-//! Each such access is a trap. A page that was used once after it had been let go is taken for used
-//! the next time, without a look, and after that three times for each look: most traps would be
-//! those of the few pages that are always in use.
+//! Each such access is a trap. After a page was used once since it had been let go, the next time
+//! it counts as used without a look, and after that three times for each look. Otherwise most traps
+//! would be those of the few pages that are always in use.
 
 use super::policy::Told;
 use super::{AnyEviction, Cache, Set, Slot};

@@ -67,7 +67,7 @@ pub(crate) struct Evicted {
     pub slot: Slot,
     pub lpn: Lpn,
     pub dirty: bool,
-    /// Who had it brought in, if it was never accessed.
+    /// What had it brought in, if it was never accessed.
     pub ahead: Option<Ahead>,
     pub pinned: bool,
     /// It left because the host had said that it would not need it.
@@ -91,7 +91,7 @@ pub(crate) struct Found {
     pub surplus: u32,
     /// When the page is, or was, in the cache.
     pub ready_at: Ps,
-    /// Who had the page brought in, if this is the first access since.
+    /// What had the page brought in, if this is the first access since.
     pub first_use: Option<Ahead>,
     /// Whether the policy had let the page go, and has it back.
     pub reactivated: bool,
@@ -163,7 +163,7 @@ impl Cache {
         self.lookup.get(lpn)
     }
 
-    /// Tells a policy from outside what the calls to come are for, which begins at `at`.
+    /// Sets the event of the calls to a policy from outside that follow; the event begins at `at`.
     #[inline]
     pub fn begin(&mut self, at: Ps, trigger: Trigger, is_store: bool) {
         if let AnyEviction::External(policy) = &mut self.policy {
@@ -171,14 +171,14 @@ impl Cache {
         }
     }
 
-    /// Tells a policy from outside whose accesses come from now on.
+    /// Sets the thread whose accesses come from now on, for a policy from outside.
     pub fn by(&mut self, thread: Option<u32>) {
         if let AnyEviction::External(policy) = &mut self.policy {
             policy.by(thread);
         }
     }
 
-    /// Looks the page up for an access, and tells the policy of the hit.
+    /// Looks the page up for an access, and reports the hit to the policy.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, access: Access) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
@@ -294,7 +294,7 @@ impl Cache {
         matches!(self.policy, AnyEviction::External(_))
     }
 
-    /// Tells the policy that a page which is not cached is about to be brought in.
+    /// Reports to the policy that a page which is not cached is about to be brought in.
     pub fn note_miss(&mut self, lpn: Lpn) {
         let set = self.set_of(lpn);
         self.policy.miss(set, lpn);
@@ -479,7 +479,7 @@ pub(crate) enum Fill {
     Ahead(Ahead),
 }
 
-/// Who has a page brought in that no access asks for. A slot keeps it by its number.
+/// What has a page brought in that no access asks for. A slot keeps it by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Ahead {

@@ -18,7 +18,7 @@ const TRUST_AT: u32 = 39;
 const TRUST_MASK: u64 = 7 << TRUST_AT;
 /// The page is on its way and has no slot of its set yet.
 const IN_FLIGHT: u64 = 1 << 42;
-/// Who had the page brought in ahead of any access, until there is one; 0 if nobody.
+/// What had the page brought in ahead of any access, until there is one; 0 for nothing.
 const AHEAD_AT: u32 = 43;
 const AHEAD: u64 = 3 << AHEAD_AT;
 const LPN: u64 = 0xffff_ffff;
@@ -44,7 +44,7 @@ impl Slots {
         self.0[slot][0] & DIRTY != 0
     }
 
-    /// Who had the page brought in, if nothing accessed it since.
+    /// What had the page brought in, if nothing accessed it since.
     pub fn ahead(&self, slot: Slot) -> Option<Ahead> {
         ahead_of(self.0[slot][0])
     }
@@ -163,7 +163,7 @@ impl Slots {
     }
 }
 
-/// Who had the page of a word brought in, if nothing accessed it since.
+/// What had the page of a word brought in, if nothing accessed it since.
 #[inline]
 fn ahead_of(word: u64) -> Option<Ahead> {
     match word >> AHEAD_AT & 3 {

@@ -265,7 +265,7 @@ impl CacheSettings {
     }
 
     /// A miss is answered when it comes. Which page will leave for it, and whether it has been
-    /// written by then, only the accesses in between will tell.
+    /// written by then, depends on the accesses in between.
     fn check_fills(&self, raw: &RawConfig) -> Result<(), ConfigError> {
         let (key, message) = match (self.evicts_behind, self.replacement) {
             (true, Ps::ZERO) => return Ok(()),

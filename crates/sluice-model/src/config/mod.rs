@@ -1,7 +1,8 @@
 //! Configuration: what a device's parameters are, and the one constructor that checks their values.
 //!
-//! A table of parameters and the checks of its values are one file. Checked settings have what was
-//! `given`, as typed fields, and beside it what follows from it; they dereference to the former.
+//! A table of parameters and the checks of its values are one file. Checked settings have the
+//! values that were `given`, as typed fields, and beside them what follows from these. They
+//! dereference to the given values.
 
 mod allocation;
 mod cache;

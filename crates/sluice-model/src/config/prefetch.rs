@@ -63,7 +63,7 @@ sluice_params::params! {
             kind: Kind::Count { min: 1, max: PICKS_MAX as u64 },
             default: "32",
             meaning: "of so many prefetched pages one is not mapped on arrival; its first access \
-                      tells of all",
+                      stands for all of them",
             source: "assumed: a trap for 32 pages costs each of them a tenth of a microsecond",
         }
     }

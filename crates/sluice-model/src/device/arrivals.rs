@@ -1,5 +1,5 @@
 //! Prefetched pages on their way to a host that maps pages: when each has arrived, and which of
-//! them tell whether prefetches are used.
+//! them stay unmapped, to see whether prefetches are used.
 //!
 //! A host does not see accesses to pages that it has mapped. So of `prefetch.sample` pages one is
 //! left unmapped: its first access is seen, and stands for those that came before it.

@@ -21,9 +21,9 @@ pub enum Command {
     Evict(Lpn),
     /// Program the page if it was written. It stays cached.
     Flush(Lpn),
-    /// Let the page be the next of its set to leave, behind those told before it, whatever the
-    /// policy says. An access that is seen, or a pin, takes that back. A page on its way stays as
-    /// it is.
+    /// Let the page be the next of its set to leave, behind pages that went cold before it,
+    /// whatever the policy says. An access that is seen, or a pin, takes that back. A page on its
+    /// way stays as it is.
     Cold(Lpn),
 }
 

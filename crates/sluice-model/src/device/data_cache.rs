@@ -68,13 +68,13 @@ impl DataCache {
         self.cache.access(lpn, access)
     }
 
-    /// Tells a policy from outside what the calls to come are for, which begins at `at`.
+    /// Sets the event of the calls to a policy from outside that follow; the event begins at `at`.
     #[inline]
     pub fn begin(&mut self, at: Ps, trigger: Trigger, is_store: bool) {
         self.cache.begin(at, trigger, is_store);
     }
 
-    /// Tells a policy from outside whose accesses come from now on.
+    /// Sets the thread whose accesses come from now on, for a policy from outside.
     pub fn by(&mut self, thread: Option<u32>) {
         self.cache.by(thread);
     }
@@ -187,7 +187,7 @@ impl DataCache {
         }
     }
 
-    /// Tells the policy of a page that misses and is about to be brought in.
+    /// Reports to the policy a page that misses and is about to be brought in.
     pub fn count_miss(&mut self, lpn: Lpn) {
         self.cache.note_miss(lpn);
     }

@@ -1,5 +1,5 @@
-//! Accesses in order to a range of which the host has said so: the pages next in line, and those
-//! passed.
+//! The accesses to a range that the host has announced as sequential: the pages next in line, and
+//! those passed.
 
 use super::advice::Pattern;
 use super::observer::Observer;

@@ -154,12 +154,12 @@ impl Device {
 
     /// Serves a load or store at `now`.
     ///
-    /// The request is at the cache after `device.protocol_latency` and `cache.index_latency`. A
-    /// hit is done `cache.hit_latency` later. A miss makes room, telling the host through
+    /// The request is at the cache after `device.protocol_latency` and `cache.index_latency`. A hit
+    /// is done `cache.hit_latency` later. A miss makes room, with the host's part through
     /// `effects`, reads the page from flash, and is done `cache.hit_latency` after that; it may
     /// also start prefetches. A page that is on its way is done when its fill is, or as a hit if
-    /// that is later. A memory expander serves every access as a hit. What a store does besides
-    /// is up to `cache.write` and `cache.store_miss`.
+    /// that is later. A memory expander serves every access as a hit. What a store does besides is
+    /// up to `cache.write` and `cache.store_miss`.
     ///
     /// # Panics
     /// If the address is not below the capacity.
@@ -234,12 +234,13 @@ impl Device {
         command::carry_out(&mut self.pipeline, now, command, effects)
     }
 
-    /// Notes how the host will access `count` pages from `first` on, as far as the device has
-    /// them. It holds until something else is said, whatever becomes of the pages.
+    /// Notes how the host will access `count` pages from `first` on, as far as the device has them.
+    /// The note holds until another one, whatever becomes of the pages.
     ///
-    /// With [`Pattern::Random`] no access to them sends for another page. With
-    /// [`Pattern::Sequential`] each that the prefetcher would see sends for the
-    /// `prefetch.sequential` pages behind it, as far as the same was said of them, and those that
+    /// With [`Pattern::Random`] no access to them sends for another page.
+    ///
+    /// With [`Pattern::Sequential`] each access that the prefetcher would see sends for the
+    /// `prefetch.sequential` pages behind it, as far as they have the same advice. The pages that
     /// it has passed go cold ([`Command::Cold`]), but for the one that it has just left.
     pub fn advise(&mut self, first: Lpn, count: u64, pattern: Pattern) {
         self.pipeline.advice.note(first, count, pattern);
@@ -285,7 +286,7 @@ impl Device {
 
     /// The host no longer wants the page's contents (TRIM): no write-back, no place in flash.
     ///
-    /// The host unmaps the page itself: no effect is asked of it. A pin ends with it.
+    /// The host unmaps the page itself: the device calls no effect for it. A pin ends with it.
     ///
     /// # Panics
     /// If the page is not on the device.
@@ -312,10 +313,11 @@ impl Device {
     /// the cache and the write log, and nothing is programmed. The page's place in flash stays, so
     /// that garbage collection goes on moving it; what is there is stale if the page was dirty.
     ///
-    /// The host unmaps the page itself: no effect is asked of it. A pin ends with it; a host
-    /// that leaves pinned pages where they are (SkyByte section IV) asks [`Device::is_pinned`].
-    /// Bringing the lines over is the host's affair, but where the cache's DRAM has banks, they
-    /// are read there as a whole. In a memory expander the page stays as it is, and clean.
+    /// The host unmaps the page itself: the device calls no effect for it. A pin ends with it; a
+    /// host that leaves pinned pages where they are (SkyByte section IV) asks
+    /// [`Device::is_pinned`]. Bringing the lines over is the host's affair, but where the cache's
+    /// DRAM has banks, they are read there as a whole. In a memory expander the page stays as it
+    /// is, and clean.
     ///
     /// # Panics
     /// If the page is not on the device.
@@ -326,10 +328,10 @@ impl Device {
     /// The host demotes the page: it writes it back as a whole, from its own memory. Flash is not
     /// read for it.
     ///
-    /// Its lines are stores like any others, so they go where stores go: to the write log, if
-    /// there is one (SkyByte sections III-C and III-B: the page is copied to the device, which
-    /// appends every line that is written), where they replace what it had of the page, and a
-    /// compaction that finds them together programs them without a read. Otherwise into the
+    /// Its lines are stores like any others, so they go where stores go. The write log takes them,
+    /// if there is one: the page is copied to the device, which appends every line that is written
+    /// (SkyByte sections III-C and III-B). There they replace what the log had of the page, and a
+    /// compaction that finds them together programs them without a read. Otherwise they go into the
     /// cache, as a dirty page, or as `cache.write` and `cache.store_miss` say.
     ///
     /// The lines come at once, and are done `device.protocol_latency`, the indices' times and

@@ -260,7 +260,8 @@ impl<O: Observer> Pipeline<O> {
         }
     }
 
-    /// Whether anything from outside decides, which is told whose accesses come.
+    /// Whether a policy or prefetcher from outside decides, and so needs to know whose accesses
+    /// come.
     #[inline]
     pub fn asks_who(&self) -> bool {
         self.storage.cache.has_external_policy() || self.prefetch.is_external()

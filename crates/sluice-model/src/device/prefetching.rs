@@ -12,9 +12,9 @@ use sluice_units::{Lpn, Ps};
 /// The access that a page is brought in behind.
 #[derive(Clone, Copy)]
 pub(super) struct Cause {
-    /// Who has it brought in.
+    /// What has it brought in.
     pub by: Ahead,
-    /// The page whose access it saw, or was told of.
+    /// The page whose access it saw, or which the host reported as accessed.
     pub lpn: Lpn,
     /// The page whose access is being served, which stays.
     pub keep: Lpn,
@@ -76,7 +76,8 @@ impl<O: Observer> Pipeline<O> {
                 self.storage.stats.random_quiet += u64::from(self.prefetch.is_on());
                 return;
             }
-            // Pages that one tells of are not looked at one by one: it is ahead of them.
+            // The pages that a sampled page stands for are not looked at one by one: it is ahead of
+            // them.
             Pattern::Sequential if lpn != keep => return,
             Pattern::Sequential => return self.follow_line(at, lpn, effects),
         }

@@ -181,7 +181,7 @@ impl<O: Observer> Storage<O> {
         self.pass();
     }
 
-    /// Tells a policy from outside that the host asks for what is done to the cache now.
+    /// Sets the event for a policy from outside: a command of the host's changes the cache now.
     pub fn commanded(&mut self) {
         self.cache.begin(self.now, Trigger::Command, false);
     }

@@ -119,7 +119,7 @@ impl<'a> Change<'a> {
         self.keys.iter().any(|key| key.starts_with(prefix))
     }
 
-    /// Tells the stages of what concerns them. A new policy draws from `seed`.
+    /// Gives each stage the settings that concern it. A new policy draws from `seed`.
     pub fn apply<O: Observer>(&self, pipeline: &mut Pipeline<O>, seed: u64) {
         let own = |key: &&str| is_own(self.config.cache.eviction, key);
         let is_external = pipeline.storage.cache.has_external_policy();

@@ -93,8 +93,8 @@ pub struct DramLayout {
     /// Indices of [`FIELDS`], most significant first, each once.
     pub mapping: [u8; 6],
     /// Whether the numbers of channel, rank, bank group and bank are exclusively ored with the low
-    /// bits of the row, so that rows at the same distance do not share a bank (Zhang, Zhu and
-    /// Zhang, "A permutation-based page interleaving scheme", MICRO 2000).
+    /// bits of the row. Then rows at the same distance do not share a bank (Zhang, Zhu and Zhang,
+    /// "A permutation-based page interleaving scheme", MICRO 2000).
     pub hashes_banks: bool,
     /// Whether a row is closed after each access.
     pub closes_rows: bool,
@@ -184,7 +184,8 @@ impl Dram {
         self.access_telling(now, addr, op, |_| ())
     }
 
-    /// Reserves an access and tells every command with its time. Those of one access come in order.
+    /// Reserves an access, and calls back with every command and its time. Those of one access come
+    /// in order.
     pub fn access_telling(
         &mut self,
         now: Ps,

@@ -28,7 +28,7 @@ struct Waiting {
 struct Channel {
     /// Accesses in it, which wait at their banks.
     len: usize,
-    /// What has found it full.
+    /// Accesses that have found it full.
     outside: VecDeque<Waiting>,
     /// The next column command: its time, the order of its access, and its bank.
     next: Option<(Ps, u64, usize)>,
@@ -121,12 +121,12 @@ impl Scheduled {
         due.into_iter().chain(done).min()
     }
 
-    /// Time goes on to `now`; `done` is told the ids of what is done.
+    /// Time goes on to `now`; `done` gets the id of each request that is done.
     pub fn advance(&mut self, now: Ps, done: impl FnMut(u64)) {
         self.advance_telling(now, done, |_| ());
     }
 
-    /// As [`Scheduled::advance`], and tells every command with its time.
+    /// As [`Scheduled::advance`], and calls back with every command and its time.
     pub fn advance_telling(
         &mut self,
         now: Ps,

@@ -151,8 +151,8 @@ impl Area {
             return Err(ReadOnly);
         }
         let stream = self.stream_for(self.store.map.place_of(lpn), route);
-        // Where programs can fail, the former contents stay until the new ones are written: while
-        // room is made their line may be erased, and they with it.
+        // Where programs can fail, the old contents stay until the new ones are written. While room
+        // is made their line may be erased, and they with it.
         let keep = self.store.failing.is_some();
         if !keep {
             self.store.unmap(lpn);

@@ -15,7 +15,7 @@ pub(super) struct Io<'a, F> {
     pub stats: &'a mut Stats,
 }
 
-/// Is told of each page that collection moves, because its entry in the map changes.
+/// Follows each page that collection moves, because its entry in the map changes.
 pub(super) trait Moved<F> {
     fn moved(&mut self, io: &mut Io<F>, lpn: Lpn);
 }

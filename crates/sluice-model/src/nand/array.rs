@@ -19,13 +19,13 @@ pub(super) struct Array {
     channels: Table<Channel, Timeline>,
     /// What the channels have not done, if somebody wants to know.
     pub queues: Option<Queues>,
-    /// Nothing is asked for before this.
+    /// No operation is asked for before this.
     horizon: Ps,
     /// No channel is reserved before this: posted work that began earlier is played forward late.
     floor: Ps,
     command: Ps,
     transfer: Ps,
-    /// A die senses the next page while the former waits in its second register.
+    /// A die senses the next page while the one before waits in its second register.
     cache_read: bool,
     multi_plane: MultiPlane,
 }
@@ -223,7 +223,7 @@ impl Array {
         match op.verb {
             Verb::Read => {
                 let cells_from = self.bus(start, op.channel, self.command);
-                // The second register is free once the former page has left it.
+                // The second register is free once the page before has left it.
                 let ready_at = (cells_from + op.time).max(out_at);
                 self.read_out(op, cells_from, ready_at)
             }

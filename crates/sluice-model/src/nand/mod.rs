@@ -41,7 +41,7 @@ pub(crate) struct Nand {
     posted: Option<Posted>,
     /// What is asked for ahead of its time.
     ahead: Ahead,
-    /// Programs of the write log in FIFO order, until it has been told when they end.
+    /// Programs of the write log in FIFO order, until the log has the times of their ends.
     log_programs: Vec<(Ppn, Ps)>,
     /// The latest program that a store waits for.
     stored: Option<Served>,

@@ -30,8 +30,8 @@ pub(super) struct Posted {
     /// Per block: waiting programs whose data the controller holds.
     held: Table<Block, u32>,
     pages_per_block: u32,
-    /// Programs of the write log that went before later reads, until it has been told when they
-    /// end.
+    /// Programs of the write log that went before later reads, until the log has the times of their
+    /// ends.
     forced_log: Vec<(Ppn, Ps)>,
     /// Operations made to wait for a read after they had begun.
     pub suspensions: u64,

@@ -105,8 +105,8 @@ impl Prefetch for Markov {
 
     const PARAMS: &[Param] = MarkovParams::PARAMS;
 
-    /// Refuses a table out of all proportion to its device. Whoever commands a device while it
-    /// runs, a guest too, could make its host allocate that much.
+    /// Refuses a table out of all proportion to its device. The commander of a running device, also
+    /// a guest, could make its host allocate that much.
     fn check(raw: &RawConfig, is_chosen: bool, device: u64) -> Result<(), ConfigError> {
         let bytes = MarkovParams::new(raw).table_bytes();
         let most = (device / TABLE_SHARE).clamp(TABLE_MIN, TABLE_MAX);

@@ -162,7 +162,7 @@ pub trait Prefetch: Sized {
         Ok(())
     }
 
-    /// A prefetcher of a device of such parameters. The one place that may allocate.
+    /// A prefetcher of a device with these parameters. The one place that may allocate.
     fn build(given: &RawConfig) -> Self;
 
     /// Adds to `picks` the pages to bring in after an access.

@@ -18,7 +18,7 @@ sluice_params::params! {
 
 /// Follows streams of pages that are a constant distance apart.
 ///
-/// There is no program counter to tell streams apart by, as there is in a processor: an access
+/// A processor distinguishes streams by the program counter, which is missing here: an access
 /// belongs to the stream that it continues. Two accesses make a stride, the third confirms it and
 /// is followed by prefetches. A confirmed stream is left alone by accesses that do not belong to
 /// it; the least recently used one gives way to a new one.

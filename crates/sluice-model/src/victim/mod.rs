@@ -66,9 +66,9 @@ pub trait GcVictim: Sized {
     /// A policy that holds no line. The one place that may allocate.
     fn build(space: &GcSpace) -> Self;
 
-    /// The first `count` lines of a pool are full of valid pages, in order, before anything else
-    /// is said of them. A policy that has work with each of them makes it when it comes to one:
-    /// there may be millions, of which a short run uses none.
+    /// The first `count` lines of a pool are full of valid pages, in order, before any other call
+    /// for them. A policy that has work with each of them does it when it comes to one: there may
+    /// be millions, of which a short run uses none.
     fn begin(&mut self, pool: u32, count: u32);
 
     /// `line` is full; `stale` of its pages are worthless already.

@@ -52,7 +52,7 @@ impl Registered for FilterInfo {
 /// The name of what keeps no cache coherent.
 pub(super) const NO_FILTER: &str = "none";
 
-/// Who shares a snoop filter, in a fixed order.
+/// Which endpoints share a snoop filter, in a fixed order.
 pub static FILTERS: &[FilterInfo] = &[
     FilterInfo {
         name: NO_FILTER,
@@ -80,14 +80,14 @@ pub struct CacheSettings {
     pub ways: u32,
     /// Which line leaves.
     pub replacement: Replacement,
-    /// Whether the device is told of clean lines that leave.
+    /// Whether the cache notifies the device of clean lines that leave.
     pub notify: bool,
 }
 
 /// Agents as they are built.
 #[derive(Clone, Copy)]
 pub struct CoherenceSettings {
-    /// Who shares a filter.
+    /// Which endpoints share a filter.
     pub filter: &'static FilterInfo,
     /// Entries of each.
     pub entries: u32,

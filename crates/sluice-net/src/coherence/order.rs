@@ -84,7 +84,8 @@ mod tests {
         assert!(!may(&order, B, 20, 20), "with an old version");
         order.arrived(B, LINE, 1);
         assert!(may(&order, B, 20, 20));
-        // Memory has a newer one, of whoever stored it: it is nobody's but who has got it.
+        // Memory has a newer one, whichever host stored it: only hosts that have got it may read
+        // it.
         order.stored(LINE, 2);
         assert!(!may(&order, A, 30, 30) && !may(&order, B, 30, 30));
         order.arrived(A, LINE, 2);

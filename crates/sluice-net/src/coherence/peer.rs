@@ -31,7 +31,7 @@ pub(super) struct HostSide {
     /// Snoops keep the host's caches busy until then.
     busy_until: Ps,
     lines: BTreeMap<u64, Line>,
-    /// Lines whose state has changed since the host was last told.
+    /// Lines whose state has changed since the host last heard.
     pub changed: Vec<u64>,
     /// Lines that were given up and are not in memory yet, with the tags of that.
     writes: Vec<(u64, u32)>,

@@ -195,7 +195,7 @@ impl Requesters {
         self.send_all(traffic, packets, ready, requester, Some(access));
     }
 
-    /// Sends what a cache has to say. A request for the line of access `cause` is that access's.
+    /// Sends the messages of a cache. A request for the line of access `cause` is that access's.
     pub fn send_all(
         &mut self,
         traffic: &mut Traffic,

@@ -1,4 +1,4 @@
-//! Who sends next on a half-duplex link.
+//! Which end of a half-duplex link sends next.
 
 use crate::graph::HalfDuplex;
 use crate::ids::{DirectionId, PacketId};

@@ -362,7 +362,7 @@ impl Links {
         let line = direction.serialisation[Channel::Drs as usize];
         let wait = wires.free - now + line * u64::from(waiting);
         let credits = direction.credits.map(|credits| &self.credits[credits]);
-        // Who waits for credits waits longer than anybody behind a queue of packets.
+        // A packet that waits for credits waits longer than any behind a queue of packets.
         match credits {
             Some(credits) if credits.is_waited_for() => Ps(u64::MAX / 2),
             _ => wait,

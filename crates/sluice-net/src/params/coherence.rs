@@ -34,7 +34,7 @@ sluice_params::params! {
             key: "requester.cache_clean",
             kind: Kind::Flag { off: "silent", on: "notified" },
             default: "silent",
-            meaning: "whether the device is told of clean lines that leave (MemClnEvct)",
+            meaning: "whether caches notify the device of clean lines that leave (MemClnEvct)",
             source: "assumed: not stated",
         }
     }

@@ -49,7 +49,7 @@ pub struct TopologyInfo {
     pub name: &'static str,
     /// What it is, in one line.
     pub meaning: &'static str,
-    /// Makes the nodes and links of such a size.
+    /// Makes the nodes and links of this shape.
     pub build: fn(&Shape) -> Skeleton,
 }
 

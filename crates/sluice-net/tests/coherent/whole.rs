@@ -122,7 +122,8 @@ fn a_cache_that_nothing_keeps_coherent_is_refused() {
     assert!(refused(&set).contains("coherence.ways"));
 }
 
-/// Hosts with a cache, hosts that tell of clean lines, and hosts without one, on the same lines.
+/// Hosts with a cache, hosts that notify of clean lines, and hosts without a cache, on the same
+/// lines.
 #[test]
 fn hosts_of_all_kinds_share_lines() {
     let mut spec = spec(&[

@@ -1,6 +1,6 @@
-//! A host whose requests leave it, against the same host that is told at once when each will be
-//! done: on a link that takes no time both see the same. What docs/hosts.md names as different is
-//! left out: what has to leave a cache.
+//! A host whose requests leave it, against the same host that learns at once when each will be
+//! done. On a link that takes no time both see the same. docs/hosts.md names one difference, which
+//! is left out here: lines that must leave a cache.
 
 use crate::rig::run;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn entry() -> impl Strategy<Value = Instr> {
     })
 }
 
-/// The host that asks, and the one that is told at once.
+/// The host that asks, and the one that learns at once when a request will be done.
 fn both(program: &Listed, mshrs: u32, window: u32, buffer: u32) -> (HostStats, HostStats) {
     let mut host = host();
     host.cpu.cores = program.threads();
@@ -120,7 +120,7 @@ proptest! {
                 if back > place || list[place - back].op != MemOp::Load {
                     list[place].after = 0;
                 } else if back > 0 {
-                    // Neighbours need the same new line: who comes first asks for it.
+                    // Neighbours need the same new line: the first of them asks for it.
                     list[place].addr = (LINES + place as u64 / 8) * 64;
                 }
             }
@@ -132,7 +132,7 @@ proptest! {
         prop_assert_eq!(asked.instructions, told.instructions);
         prop_assert_eq!(asked.time, told.time);
         prop_assert_eq!(asked.memory.requests, told.memory.requests);
-        // Who is told earlier counts the same waits at other moments.
+        // The host that learns earlier counts the same waits at other moments.
         let levels = |stats: &HostStats| stats.levels;
         let counts = |stats| levels(stats).map(|it| (it.hits, it.misses, it.write_backs));
         prop_assert_eq!(counts(&asked), counts(&told));

@@ -89,8 +89,9 @@ fn served(fabric: &Fabric) -> [u64; 5] {
 #[test]
 fn two_hosts_share_a_pooled_device_through_a_switch_of_two_hierarchies() {
     let mut fabric = external(shared());
-    // Two ports of 25 ns, a link of 1 ns and a packet of 250 ps or 1 ns at 64 GB/s, twice each way,
-    // around 20 ns of switching; 22 ns at the host, 40 and 50 ns at the device.
+    // Each way crosses two ports of 25 ns, and twice a link of 1 ns, with a packet of 250 ps or 1
+    // ns at 64 GB/s, around 20 ns of switching. Beside that: 22 ns at the host, 40 and 50 ns at the
+    // device.
     let idle = Ps(22_000 + 2 * (2 * 51_000 + 20_000) + 2 * (250 + 1_000) + 90_000);
     for (host, addr, device) in [(0, 0, 0), (0, EACH, 2), (1, 0, 4), (1, EACH, 1)] {
         let before = served(&fabric);
@@ -151,7 +152,7 @@ fn one_hierarchy_with_everything_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(100)))]
 
-    /// Whoever is bound to what: what a host asks for is served by its own devices, all of it.
+    /// Whichever devices are bound to which host: a host's own devices serve all of its requests.
     #[test]
     fn requests_stay_in_their_hierarchy(
         owners in prop::array::uniform5(0u32..4),

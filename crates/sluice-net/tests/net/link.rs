@@ -58,7 +58,8 @@ struct Twin {
     requests: Vec<Request>,
     due: Vec<(u64, u64, What)>,
     added: u64,
-    /// By way (and by kind: with data or without), credits taken, and who waits for one.
+    /// By way (and by kind: with data or without), credits taken, and the packets that wait for
+    /// one.
     taken: [[u64; 2]; 2],
     wait: [[VecDeque<Packet>; 2]; 2],
     /// When the wires of each way are free; of shared ones the first counts.

@@ -1,4 +1,5 @@
-//! Memories from outside: what they are told, when, and that it does not matter how they answer.
+//! Memories from outside: the calls that they get, when, and that it does not matter how they
+//! answer.
 
 use crate::rig::{drain, fabric, spec};
 use sluice_net::{
@@ -24,7 +25,7 @@ enum How {
     Later,
 }
 
-/// What a memory was told.
+/// The calls that a memory got.
 #[derive(Default)]
 struct Seen {
     requests: Vec<(Ps, MemoryRequest)>,
@@ -191,8 +192,8 @@ fn wires_back(is_write: bool) -> Ps {
     if is_write { Ps(250) } else { Ps(1_000) }.max(Ps::ZERO) * 2
 }
 
-/// A fixed memory whose reads and writes take the same time is told of requests before their time
-/// comes; one from outside that takes as long, when it comes.
+/// A fixed memory whose reads and writes take the same time gets requests before their time comes.
+/// One from outside that takes as long gets each when its time comes.
 #[test]
 fn a_constant_memory_is_the_same_told_early() {
     let fixed = |read: &str, write: &str| {

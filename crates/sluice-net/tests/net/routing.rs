@@ -257,8 +257,8 @@ fn only_completions_of_coherent_requests_share_a_way() {
     assert!(most >= 600, "completions on several ways: {shares:?}");
 }
 
-/// Who waits for a credit waits longer than anybody behind packets: its link is the last choice,
-/// but only while somebody waits.
+/// A packet that waits for a credit waits longer than any behind packets. So its link is the last
+/// choice, but only while a packet waits.
 #[test]
 fn a_link_without_credits_is_the_last_choice() {
     let mut spec = diamond("adaptive", 1, ["64000", "1000", "1000"]);

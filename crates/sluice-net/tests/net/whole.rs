@@ -151,8 +151,8 @@ fn what_warms_a_fabric_is_not_counted() {
     assert_eq!(requests.collect::<Vec<_>>(), [0, 2_000]);
 }
 
-/// Who has so many requests under way issues the next one when one comes back, and no sooner than
-/// its pause after the one before.
+/// A requester that has so many requests under way issues the next one when one comes back, and no
+/// sooner than its pause after the one before.
 #[test]
 fn depth_and_interval_say_when_requests_are_issued() {
     for (depth, interval) in [(1, 0u64), (1, 400), (4, 0), (4, 30), (64, 7)] {

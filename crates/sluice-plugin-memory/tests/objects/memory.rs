@@ -72,7 +72,8 @@ const TIMES: [(u64, u64); 3] = [(100, 101), (97, 251), (300, 20)];
 #[test]
 fn a_fixed_memory_in_c_is_the_built_in_one() {
     for (read, write) in TIMES {
-        // At once, under load; and told later, one request after the other.
+        // A memory that answers at once, under load; and one that reports later, one request after
+        // the other.
         let one = [("requester.count", "1"), ("requester.depth", "1")];
         for [built_in, own] in [
             both("-DAT_ONCE", &[], read, write),
@@ -86,8 +87,8 @@ fn a_fixed_memory_in_c_is_the_built_in_one() {
     }
 }
 
-/// Told later, under load: of two events at the same picosecond another one may be the first, and
-/// nothing else differs.
+/// A memory that reports later, under load: of two events at the same picosecond another one may be
+/// the first, and nothing else differs.
 #[test]
 fn a_fixed_memory_that_tells_later_is_as_fast() {
     let later = TIMES.map(|(read, write)| ("-DLATER", read, write));
@@ -216,8 +217,9 @@ fn what_is_no_memory_is_refused_in_one_line() {
     assert_eq!(refusal(None), none);
 }
 
-/// A model that says that a request was done before it came: it is done at once, and counted. One
-/// that tells of requests it never had, or twice: they are counted and ignored.
+/// A model that reports a request as done before it came: Sluice completes it at once, and counts
+/// it. A model that reports requests that it never had, or one twice: Sluice counts the reports and
+/// ignores them.
 #[test]
 fn nonsense_is_refused_and_counted() {
     // Each in a folder of its own: an object that is loaded already is not loaded again.

@@ -1,4 +1,4 @@
-//! What an object of version 2 is told, and that one of version 1 is still taken.
+//! What an object of version 2 is called with, and that one of version 1 is still accepted.
 
 use crate::policy::config;
 use crate::rig::evictions;
@@ -23,7 +23,7 @@ fn lru_of_version_1_is_lru() {
     }
 }
 
-/// FIFO that notes all that it is told, and wants to be called each 100 us.
+/// FIFO that notes all calls with their arguments, and wants to be called each 100 us.
 const NOTES: &str = r#"
 #include "sluice_policy.h"
 struct sluice_policy_event events[256];

@@ -51,7 +51,7 @@ pub struct Cpu {
     /// Of each instruction of the block: the same of what it has loaded.
     loads: [u64; BLOCK_MAX + 1],
     near: Near,
-    /// Loads and stores that QEMU has told of.
+    /// Loads and stores that QEMU has reported.
     pub accesses: u64,
     batch: Vec<Instr>,
 }

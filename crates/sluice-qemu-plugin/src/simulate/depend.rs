@@ -1,4 +1,4 @@
-//! Which load an address is computed from, as far as registers tell.
+//! Which load an address is computed from, as far as registers show it.
 //!
 //! A block is looked at once, when it is translated. What it says then is about values at its
 //! beginning: the address of an access comes from a load of the same block, or from registers at

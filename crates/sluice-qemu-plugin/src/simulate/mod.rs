@@ -193,7 +193,7 @@ fn leave(cpu: c_uint) {
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
     let api = api();
-    // SAFETY: the block that is being told of.
+    // SAFETY: QEMU passed the block to the callback that is running.
     let count = unsafe { (api.block_insns)(block) };
     assert!(count <= BLOCK_MAX, "a block of {count} instructions");
     let (mut analysis, mut marks) = (Analysis::new(), Vec::new());

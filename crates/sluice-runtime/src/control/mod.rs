@@ -6,8 +6,8 @@
 //! has a ring of its own and cannot ring; for it the thread looks by itself, more often while the
 //! guest is busy.
 //!
-//! Whoever writes a ring is hostile. Each turn of the server does a bounded piece of work for each
-//! channel ([`lanes`]), so that no command keeps another channel waiting for its end.
+//! The writer of a ring may be hostile. Each turn of the server does a bounded piece of work for
+//! each channel ([`lanes`]), so that no command keeps another channel waiting for its end.
 
 mod lanes;
 mod pages;

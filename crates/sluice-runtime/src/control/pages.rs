@@ -296,7 +296,7 @@ fn block_of(operation: Operation) -> Option<BlockOp> {
 }
 
 impl Core {
-    /// A page through the block door. Whoever asks has written its contents before.
+    /// A page through the block door. The client has written its contents before.
     fn block(&mut self, now: Ps, op: BlockOp, lpn: u64) -> Outcome {
         let is_read = op == BlockOp::Read;
         // A thread is about to get the page.

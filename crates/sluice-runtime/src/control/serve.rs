@@ -6,13 +6,13 @@ use sluice_abi::{Completion, Counter, Operation, Range, Status, Text};
 use sluice_region::PAGE;
 use sluice_units::Ps;
 
-/// The longest time that a guest may give a parameter. No NAND needs as long for an erase, and who
-/// waits for a page that takes seconds is not only the guest: QEMU's own threads touch its memory.
+/// The longest time that a guest may give a parameter. No NAND needs as long for an erase. A page
+/// that takes seconds holds up not only the guest: QEMU's own threads touch its memory.
 const GUESTS_TIME_MAX: Ps = Ps::from_ms(100);
 
 impl Lanes {
     /// Whether the device has the door that an operation goes through. The block door's contents
-    /// are in a file that whoever uses it has open; a heap has none, and a guest has its disk.
+    /// are in a file that its client has open; a heap has none, and a guest has its disk.
     pub(super) fn has_door(&self, operation: Operation) -> bool {
         let is_block = matches!(
             operation,
@@ -24,7 +24,7 @@ impl Lanes {
 
     /// First page and number of pages of a range, if all of it is on the device. A guest has no
     /// business with addresses of the process that emulates it: whether one is on the device would
-    /// tell it where QEMU's memory is.
+    /// reveal where QEMU's memory is.
     pub(super) fn pages_of(&self, range: &Range) -> Result<(u64, u64), Status> {
         match range.is_address && self.is_guest {
             true => Err(Status::BadReserved),

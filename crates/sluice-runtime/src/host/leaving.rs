@@ -133,8 +133,8 @@ impl Host {
         mask >> (lpn - first) & 1 != 0
     }
 
-    /// Has the pages leave that were to leave together. `late` is told of those that were written
-    /// after all, by a thread that ran meanwhile.
+    /// Has the pages leave that were to leave together. `late` gets those that were written after
+    /// all, by a thread that ran meanwhile.
     ///
     /// Before the lock is given back: until then a page is mapped that the model has evicted.
     pub fn carry_out(&mut self, mut late: impl FnMut(u64)) {

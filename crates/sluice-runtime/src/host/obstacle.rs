@@ -56,8 +56,7 @@ impl Host {
         }
     }
 
-    /// From now on the kernel answers faults on a page, and tells the program what it would tell it
-    /// without a device.
+    /// From now on the kernel answers faults on a page, as it would without a device.
     pub fn leave_to_kernel(&self, addr: usize) {
         // What is not registered any more needs nothing.
         let _ = self.uffd.unregister(addr & !(PAGE - 1), PAGE);

@@ -126,7 +126,7 @@ fn store(addr: usize, value: u64) {
     unsafe { (addr as *mut u64).write_volatile(value) };
 }
 
-/// Whether it was written is asked of its contents, and they are compared with what it had.
+/// A page's contents, compared with those that it came with, show whether it was written.
 #[test]
 fn a_page_that_comes_and_goes_as_it_was_is_clean() {
     let mut host = host();

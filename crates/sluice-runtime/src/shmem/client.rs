@@ -166,7 +166,7 @@ mod tests {
         assert!(object_of(b"").is_none() && object_of(b"x").is_none());
     }
 
-    /// Two mappings of one object are told to be that, and two objects are told apart.
+    /// Two mappings of one object have the same name, and two objects different ones.
     #[test]
     fn objects_have_names() {
         let [one, other] = [0, 1].map(|_| sluice_region::memfd(0x4000).expect("memory"));

@@ -74,8 +74,8 @@ impl Extents {
     }
 
     /// The pages of the device for those of a mapping. Objects that nobody maps give up theirs if
-    /// there is no room otherwise: `freed` is told of them. `None` if there is no room even then;
-    /// then nothing is taken.
+    /// there is no room otherwise: `freed` gets them. `None` if there is no room even then; then
+    /// nothing is taken.
     pub fn take(&mut self, window: &Window, freed: impl FnMut(Range<u64>)) -> Option<Vec<Piece>> {
         const PAGE: u64 = sluice_region::PAGE as u64;
         let first = window.offset / PAGE;

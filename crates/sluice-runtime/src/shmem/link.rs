@@ -104,8 +104,8 @@ impl State {
         self.windows.take()
     }
 
-    /// Takes all pages out and says that this process ends. Whoever needs one after all gets it
-    /// back from the server, which therefore knows of it.
+    /// Takes all pages out and says that this process ends. A thread that needs one after all gets
+    /// it back from the server, which therefore knows of it.
     pub(super) fn say_end(&self) {
         let Some(link) = &self.link else {
             return;

@@ -272,7 +272,7 @@ impl Answers {
     }
 }
 
-/// Has a process take pages out of its mappings. `Err` if it cannot be told now.
+/// Has a process take pages out of its mappings. `Err` if its socket takes no message now.
 pub fn send_drops(to: BorrowedFd<'_>, pages: &[u64]) -> Result<(), Errno> {
     let mut bytes = [[0u8; 8]; MAX_DROPS];
     for (to, page) in bytes.iter_mut().zip(pages) {

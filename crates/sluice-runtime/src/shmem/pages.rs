@@ -95,7 +95,7 @@ impl Pages {
         self.extents.remove_user(segment.lpn, user);
     }
 
-    /// Puts a mapping of a process on the device. `freed` is told of pages that lose their object.
+    /// Puts a mapping of a process on the device. `freed` gets the pages that lose their object.
     /// False if there is no room.
     pub fn map(
         &mut self,
@@ -252,7 +252,7 @@ impl Pages {
         Some((lpn, self.take_out(lpn)))
     }
 
-    /// A page that was written after it was told to leave, and before it had left.
+    /// A page that was written after its process was to take it out, and before it had left.
     pub fn next_late(&mut self) -> Option<u64> {
         let of_gone = self.late.pop();
         of_gone.or_else(|| {
@@ -280,7 +280,7 @@ impl Pages {
         self.residency.missed(lpn);
     }
 
-    /// Tells the processes which pages leave.
+    /// Sends each process the pages that leave.
     pub fn send_leaving(&mut self) {
         for process in self.processes.iter_mut().flatten() {
             process.send_leaving();

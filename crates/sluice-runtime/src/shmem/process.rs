@@ -61,7 +61,8 @@ impl Segment {
     }
 }
 
-/// A page that was clean when the process was told to take it out: a store may have come between.
+/// A page that was clean when the message to take it out was sent to the process: a store may have
+/// come between.
 #[derive(Debug)]
 struct Unsure {
     /// The process has taken it out when it has taken out so many.
@@ -82,7 +83,7 @@ pub struct Process {
     pub answers: Answers,
     /// By which its faults come.
     pub uffd: Uffd,
-    /// Tells what it has written.
+    /// Shows which pages the process has written.
     pub pagemap: Pagemap,
     /// By first address.
     pub segments: BTreeMap<usize, Segment>,
@@ -92,7 +93,7 @@ pub struct Process {
     unsure: VecDeque<Unsure>,
     /// Pages that were written after all.
     late: Vec<u64>,
-    /// Pages that it was told to take out, and where it counts those that are.
+    /// Pages that it was to take out, by the messages sent, and where it counts those that are.
     told: u64,
     taken_out: Mapping,
     zeros: Mapping,
@@ -125,7 +126,7 @@ impl Process {
         (page < segment.pages).then(|| (*start, segment.lpn + page))
     }
 
-    /// Gives a page its entry and lets who waits for it go on. False if that cannot be.
+    /// Gives a page its entry and lets the thread that waits for it go on. False if that cannot be.
     pub fn put(&mut self, start: usize, lpn: u64, is_written: bool) -> bool {
         // The thread that waits may do so in a mapping that is another one by now.
         let Some(segment) = self.segments.get(&start).filter(|s| s.has(lpn)) else {
@@ -178,8 +179,8 @@ impl Process {
         Some(!is_kept)
     }
 
-    /// A page that was written after it was told to leave, and before it had left. The kernel keeps
-    /// the protection of one that was not.
+    /// A page that was written after the process was to take it out, and before it had left. The
+    /// kernel keeps the protection of one that was not.
     pub fn next_late(&mut self) -> Option<u64> {
         let done = taken_out(&self.taken_out).load(Acquire);
         while self.unsure.front().is_some_and(|first| first.turn <= done)
@@ -272,8 +273,8 @@ impl Process {
         self.late.retain(|lpn| !lost.contains(lpn));
     }
 
-    /// Tells the process which pages leave. One that is stopped does not look: its pages stay, and
-    /// it is told of them later.
+    /// Sends the process the pages that leave. A process that is stopped does not look: its pages
+    /// stay, and go with a later message.
     pub fn send_leaving(&mut self) {
         let mut sent = 0;
         for pages in self.leaving.chunks(MAX_DROPS) {
@@ -330,7 +331,7 @@ mod tests {
         (process, theirs)
     }
 
-    /// More pages than its socket takes leave at once. It is told of each of them, once.
+    /// More pages than its socket takes leave at once. It gets each of them, once.
     #[test]
     fn a_process_that_looks_late_is_told_of_all() {
         const PAGES: u64 = 100_000;

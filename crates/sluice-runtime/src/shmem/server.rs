@@ -1,7 +1,7 @@
 //! The thread that serves the shared memory of all processes of a session.
 //!
 //! It looks for faults as long as somebody has missed lately or waits, and sleeps otherwise. It
-//! never waits for a process: who does not listen keeps pages that have left the cache, which
+//! never waits for a process. One that does not listen keeps pages that have left the cache, which
 //! costs accuracy and no byte.
 
 use super::costs::Costs;
@@ -52,9 +52,9 @@ const ARRIVING: u64 = 1 << 32;
 pub struct Server {
     poll: OwnedFd,
     door: OwnedFd,
-    /// Who has come, and not yet greeted.
+    /// Processes that have come, and not yet greeted.
     arriving: Vec<Option<Answers>>,
-    /// Where the command says that it is over. It lives as long as the kernel tells of it.
+    /// Where the command says that the session is over. It lives as long as the kernel watches it.
     _stop: OwnedFd,
     device: Device,
     pages: Pages,
@@ -141,8 +141,8 @@ impl Start {
 }
 
 impl Server {
-    /// Serves until it is told to stop. Returns how often it turned somebody away for want of
-    /// descriptors.
+    /// Serves until the command says that the session is over. Returns how many processes it turned
+    /// away for want of descriptors.
     pub fn serve(mut self) -> u64 {
         sleep_exactly();
         sluice_region::raise_priority();

@@ -295,7 +295,7 @@ impl FileStore {
             self.wait_for_answer();
         }
         if began_ns.is_some() {
-            // A call that failed is told of before the program goes on.
+            // A failed call is handled before the program goes on.
             self.take_answers();
             self.count_wait(began_ns);
         }

@@ -226,7 +226,8 @@ fn nobody_waits_for_a_long_command_of_a_guest() {
     assert_eq!(guest.wait(long).expect("an answer").changed, 256);
 }
 
-/// Whether an address of the emulator is on the device would tell a guest where QEMU's memory is.
+/// Whether an address of the emulator is on the device would reveal to a guest where QEMU's memory
+/// is.
 #[test]
 fn a_guest_names_no_addresses() {
     let rig = Rig::start(&[]);

@@ -2,14 +2,14 @@
 
 use sluice_model::{ConfigError, DeviceError};
 
-/// Why it cannot be told how large a cache a program needs.
+/// Why Sluice cannot say how large a cache a program needs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
     /// The device cannot have a cache of this size.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Nor be made.
+    /// The device cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The trace cannot be read.

@@ -42,7 +42,7 @@ pub struct SizePlan<'a> {
     pub sizes: Vec<Bytes>,
     /// Where the accesses come from.
     pub method: SizeMethod,
-    /// The run that told of them.
+    /// The run that recorded the accesses.
     pub profile: Option<SizeProfile>,
 }
 

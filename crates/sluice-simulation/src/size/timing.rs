@@ -39,7 +39,7 @@ pub enum Timing<'a> {
         /// Of the pages that left the cache of the profile, those that were written, in a million.
         written_per_million: u64,
     },
-    /// It cannot be told.
+    /// The run time cannot be known.
     Unknown,
 }
 

@@ -36,8 +36,8 @@ impl Uses {
         }
     }
 
-    /// Of what a live run told: of uses that miss a cache of `smallest` pages, those of some pages
-    /// of all `of`.
+    /// Uses that a live run recorded: those that miss a cache of `smallest` pages, of some pages of
+    /// all `of`.
     pub fn of_some(page_bytes: u64, smallest: u64, of: u64) -> Uses {
         Uses {
             of: Some(of),

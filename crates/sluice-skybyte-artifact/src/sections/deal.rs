@@ -2,11 +2,11 @@
 //!
 //! SkyByte's artifact has one recording of N-Store for runs with 8 to 48 threads: their lists have
 //! the same 15,950 pages, and seven threads' heaps among them. With eight threads all cores take as
-//! long, to 0.2 %, although each is further from memory than the one before it, so that whoever is
-//! ahead meets the misses for those behind. So slices of all executors go around. How long a slice
-//! is, no source says. With 80,000 to 100,000 instructions of N-Store, replayed so, 70 to 82 % of
-//! the heap's pages are loaded from while they are new, and 98 % of the pool's; by the counters
-//! (flash reads of SkyByte-W and -WP) it is 70 % of the heap's.
+//! long, to 0.2 %. Yet each core is further from memory than the one before it, so that a thread
+//! that is ahead meets the misses for those behind. So slices of all executors go around. No source
+//! says how long a slice is. Replayed with slices of 80,000 to 100,000 instructions, N-Store loads
+//! from 70 to 82 % of the heap's pages while they are new, and from 98 % of the pool's. By the
+//! counters (flash reads of SkyByte-W and -WP) it is 70 % of the heap's.
 
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::tpcc::{DATABASES, Tpcc};

@@ -9,10 +9,11 @@
 //! - 307 pages of an array of 8 bytes a node are each within 8 times where the second stretches
 //!   are: as many nodes are in the mask there. So are 317 pages of one of 48.00 bytes a node, which
 //!   are the edges: six a node, as the original's generator makes them, of 8 bytes each.
-//! - 1,964 and 1,678 pages are spread over the two arrays before the mask, and 2,011 over one of 4
-//!   bytes a node: visited, read for each edge, updating and cost, written for each node found,
-//!   and the cost of the 307. So 6.6 edges a node are gone through, as many as nodes have that an
-//!   edge was followed to, and 85 % lead to a node not found yet: all but the one back.
+//! - 1,964 and 1,678 pages are spread over the two arrays before the mask: visited, read for each
+//!   edge, and updating. 2,011 pages are spread over one of 4 bytes a node: cost, written for each
+//!   node found, and the cost of the 307. So 6.6 edges a node are gone through, as many as nodes
+//!   have that an edge was followed to, and 85 % lead to a node not found yet: all but the one
+//!   back.
 //! - *_warmup_hint_data_wlog.txt has what it writes: 3,377 lines of 3,310 pages, cost and updating
 //!   for 1,700 nodes. Lines of the mask that are written stay in the caches.
 //!

@@ -3,11 +3,11 @@
 //!
 //! The pages of its runs (output/warmup_traces) say so. In each of six arrays a thread has one
 //! stretch: six of 335 pages, in J with the two rows of 25 pages around it, and two of 906. By the
-//! counters (figure_drawing/all.dat) the six write the lines of five arrays and read those of J,
-//! 641,470 and some 130,000, and the two read those of six arrays; and cores 3 and 5, which have
-//! the long stretches, take two to four times as long as the others. Between the passes there is a
-//! barrier: threads that were waiting at it when the traces began have the second pass in theirs.
-//! Replayed, all begin at once.
+//! counters (figure_drawing/all.dat) the six threads write the lines of five arrays and read those
+//! of J, 641,470 and some 130,000. The two threads read the lines of six arrays. Cores 3 and 5,
+//! which have the long stretches, take two to four times as long as the others. Between the passes
+//! there is a barrier: threads that were waiting at it when the traces began have the second pass
+//! in theirs. Replayed, all begin at once.
 //!
 //! A thread has 23 million instructions of those traces: as many as 335 pages of pixels take at 67
 //! in the first pass, and 906 at 24 in the second, which is what g++ -O2 makes of both loops.

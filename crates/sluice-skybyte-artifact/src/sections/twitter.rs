@@ -9,13 +9,14 @@
 //!   Every edge of theirs leads to the next level, by what they take (`forward.rs`), and 10 flushed
 //!   buffers, of 688,000 edges, are as many that find their vertex;
 //! - 326 other vertices, in 310 to 320 pages of rows, with 2,370 pages of neighbours: 2.09 million
-//!   edges. 4 to 6 pages of a thread's buffer are for what they find. Path counts of 19, 42, 79 and
-//!   38 % of the pages are touched in the first 13 parts of 150, the next 21, the next 106 outside
-//!   the hubs', and the last 10: as by 154,000 edges, 21, 55, 157 and 48 to 100 pages. All others
-//!   lead back to the level they start from, to which depths alone are read: 68, 94, 99 and 87 % of
-//!   the pages. So 72, 171 and 108 of its vertices have 100 pages of the first, second and last
-//!   part. In the middle they are as many as make the accesses off the chip those of the artifact
-//!   (figure_drawing/all.dat: 2,451,563; 2,430,000 here): fewer would stay in the caches;
+//!   edges. 4 to 6 pages of a thread's buffer are for what they find. Path counts are in four
+//!   groups of pages: the first 13 parts of 150, the next 21, the next 106 outside the hubs', and
+//!   the last 10. Of these, 19, 42, 79 and 38 % of the pages are touched: as by 154,000 edges, 21,
+//!   55, 157 and 48 to 100 pages. All other edges lead back to the level they start from, to which
+//!   depths alone are read: 68, 94, 99 and 87 % of the pages. So 72, 171 and 108 of its vertices
+//!   have 100 pages of the first, second and last part. In the middle they are as many as make the
+//!   accesses off the chip those of the artifact (figure_drawing/all.dat: 2,451,563; 2,430,000
+//!   here): fewer would stay in the caches;
 //! - the queue is read at its entry 50,200, and written at 11,962,400.
 //!
 //! Not known, and so drawn, is which vertex a neighbour is, and what was found before.

@@ -1,4 +1,4 @@
-//! Readers that meet in one bank of host memory, as in SkyByte's radix: the pages that its artifact
+//! Readers that meet in one bank of host memory, as in SkyByte's radix. The pages that its artifact
 //! lists (output/warmup_traces, doi:10.5281/zenodo.14660184) are three stretches of 43.6 MiB, 1 GiB
 //! and 1.5 GiB apart, and each line of them is accessed once.
 
@@ -112,7 +112,7 @@ fn three_readers_in_one_bank_take_what_skybyte_publishes_for_radix() {
     assert!(apart < 40.0, "{apart} ns");
 }
 
-/// Who is nearer to memory does not get away: it waits longer, so that all take as long.
+/// A core that is nearer to memory does not get away: it waits longer, so that all take as long.
 #[test]
 fn readers_at_different_distances_stay_in_one_bank() {
     let amat = apart_ns(&[0, GIB, GIB * 5 / 2], Ps::from_ns(30));

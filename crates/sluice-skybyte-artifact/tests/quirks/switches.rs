@@ -1,4 +1,4 @@
-//! What follows a long delay: who asks again, and what the caches have meanwhile.
+//! What follows a long delay: which accesses come again, and what the caches have meanwhile.
 
 use crate::{artifact, run};
 use sluice_host::HostConfig;
@@ -85,7 +85,7 @@ fn filled_lines_are_not_waited_for() {
         match fills {
             true => {
                 assert_eq!((reads, stats.switches), (2 * rounds, rounds));
-                // Who comes again finds both in the L1.
+                // An access that comes again finds both in the L1.
                 assert_eq!(stats.levels[2].hits, 0);
             }
             false => assert!(reads >= 4 * rounds && stats.switches == 2 * rounds),

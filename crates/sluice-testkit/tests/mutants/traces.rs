@@ -7,7 +7,7 @@ use sluice_units::Rng;
 use std::io::Cursor;
 use std::path::Path;
 
-/// Where a block's accesses begin to be told: magic, counts, then two lengths for each column.
+/// Where the columns of a block's accesses begin: magic, counts, then two lengths for each column.
 const HEAD: usize = 24;
 const COLUMNS: usize = 6;
 

@@ -56,7 +56,7 @@ fn has_anchor(text: &str, wanted: &str) -> bool {
         .any(|found| found == wanted)
 }
 
-/// Places that tell to install a package of Sluice's name from a registry, where that name is
+/// Places that advise to install a package of Sluice's name from a registry, where that name is
 /// somebody else's. A text may break its lines anywhere.
 pub fn strangers(tree: &Tree) -> Vec<String> {
     let told = [

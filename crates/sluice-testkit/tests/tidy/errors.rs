@@ -1,4 +1,5 @@
-//! Errors have types: what went wrong is a kind that callers can tell from others, not a text.
+//! Errors have types: what went wrong is a kind that callers can distinguish from others, not a
+//! text.
 
 use crate::tree::Tree;
 use syn::visit::{self, Visit};

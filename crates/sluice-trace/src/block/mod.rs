@@ -19,7 +19,7 @@ pub(crate) const CRC_BYTES: usize = 4;
 pub(crate) const COLUMNS: usize = 6;
 /// Most bytes of a column: every number at its longest.
 const COLUMN_BYTES_MAX: u32 = 1 << 20;
-/// Addresses that the next one may be told from.
+/// Addresses that the next one may be encoded against.
 const BASES: usize = 8;
 /// The size code that says: the size stands in a column of its own.
 const SIZE_ELSEWHERE: u8 = 7;

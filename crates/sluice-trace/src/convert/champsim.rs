@@ -192,7 +192,7 @@ impl Made {
     }
 
     /// Refuses a result that would be next to nothing but instructions without memory: a second of
-    /// a trace with times is a thousand million of them, which are 64 GB.
+    /// a trace with times is a billion of them, which are 64 GB.
     fn check_fill(&self, more: u64) -> Result<(), Error> {
         let all = self.filled.saturating_add(more);
         let most = self.accesses.saturating_mul(self.max_fill);

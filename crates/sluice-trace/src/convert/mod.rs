@@ -220,7 +220,7 @@ impl Format {
         }
     }
 
-    /// The format that a file's name tells, and whether the name says that it is compressed.
+    /// The format by a file's name, and whether the name says that it is compressed.
     pub fn of_name(path: &Path) -> Option<(&'static Format, bool)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let packed = ["gz", "xz", "zst"];
@@ -251,8 +251,8 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// Converts; `go_on` is told now and then how many accesses were written, and may end it: then
-/// there is no report, and what was written is no good.
+/// Converts. Now and then `go_on` gets how many accesses were written, and may end it. Then there
+/// is no report, and the output is useless.
 ///
 /// # Errors
 /// What cannot be read or written.

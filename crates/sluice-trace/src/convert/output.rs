@@ -129,7 +129,8 @@ impl Pending {
             },
         };
         std::fs::rename(&part, &self.path).inspect_err(|_| {
-            // Why it cannot have its name is told; that it stays would be no news.
+            // The caller reports why the file cannot have its name; that the part stays would add
+            // nothing.
             let _ = std::fs::remove_file(&part);
         })
     }
@@ -144,7 +145,7 @@ impl Drop for Pending {
     /// What is not whole is not kept.
     fn drop(&mut self) {
         if let Some(part) = self.part.take() {
-            // Nobody is left to be told that it stays.
+            // A file that stays cannot be reported from here.
             let _ = std::fs::remove_file(part);
         }
     }

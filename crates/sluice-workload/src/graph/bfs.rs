@@ -35,7 +35,7 @@ impl Search {
         3 * size_of_val(&*self.parents) as u64
     }
 
-    /// Searches from a vertex, and tells the depth of the last that it reached.
+    /// Searches from a vertex, and returns the depth of the last that it reached.
     pub(super) fn run(&mut self, graph: &Csr, source: u32, crew: &Crew) -> u32 {
         crew.share(graph.vertices(), 4096, |stretch| {
             for vertex in stretch {

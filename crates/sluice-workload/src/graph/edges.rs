@@ -43,8 +43,8 @@ impl Edges {
         (0..self.vertices()).map(move |at| order.of(at))
     }
 
-    /// The two ends of an edge: a corner of the matrix is drawn for each bit of their numbers, and
-    /// the vertices are named anew, as Graph500 asks, so that a number tells nothing of a degree.
+    /// The two ends of an edge: a corner of the matrix is drawn for each bit of their numbers. The
+    /// vertices are named anew, as Graph500 asks, so that a number does not show a degree.
     pub(super) fn get(&self, edge: u64) -> (u32, u32) {
         let mut rng = Rng::from_splitmix(self.seed.wrapping_add(edge.wrapping_mul(GOLDEN)));
         let (mut from, mut to) = (0, 0);

@@ -43,7 +43,7 @@ impl Ranks {
         (3 * size_of_val(&*self.ranks) + size_of_val(&*self.sums)) as u64
     }
 
-    /// Iterates from even ranks, and tells what the last iteration changed.
+    /// Iterates from even ranks, and returns what the last iteration changed.
     pub(super) fn run(&mut self, graph: &Csr, iterations: u32, crew: &Crew) -> f64 {
         let even = 1.0 / graph.vertices() as f64;
         self.ranks.fill(even);
@@ -57,7 +57,7 @@ impl Ranks {
         change
     }
 
-    /// Divides ranks by degrees; what has nowhere to go is the answer.
+    /// Divides ranks by degrees; returns the rank of vertices without an edge to pass it on.
     fn share_out(&mut self, graph: &Csr, crew: &Crew) -> f64 {
         let ranks = &self.ranks;
         stretches(
@@ -98,7 +98,7 @@ impl Ranks {
         self.ranks.iter().fold(0, mix)
     }
 
-    /// Does the last iteration once more, by pushing along the edges as they are drawn, and tells
+    /// Does the last iteration once more, by pushing along the edges as they are drawn, and returns
     /// the largest relative difference.
     pub(super) fn error(&mut self, edges: &Edges) -> f64 {
         self.spare.fill(0.0);

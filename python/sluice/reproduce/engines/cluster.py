@@ -83,7 +83,7 @@ class Cluster:
         ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         futures = {}
         for arguments, inputs in todo.items():
-            # A run is the same one for whoever asks: two coordinators share what is under way.
+            # A run's key does not depend on the coordinator: two of them share what is under way.
             future = self._client.submit(execute, str(program.path), program.digest, arguments,
                                          inputs, key=f"sluice-{_name(program, arguments, inputs)}",
                                          retries=0, allow_other_workers=False, pure=False)

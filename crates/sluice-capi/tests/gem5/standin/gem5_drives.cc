@@ -34,7 +34,7 @@ struct Bus {
   }
   void send() {
     for (; next < kRequests; next++) {
-      /* A write-back is deleted by who has it last. */
+      /* Its last holder deletes a write-back. */
       Packet *packet = &packets[next];
       if (!packet->answered) packet = new Packet(*packet);
       if (!port.recvTimingReq(packet)) {

@@ -22,7 +22,7 @@ const PACES: [Ps; 10] = [
     Ps::from_ns(10),
     Ps::ZERO,
 ];
-/// Bytes of a region, if nothing is said: a fabric has no caches that it must exceed.
+/// Bytes of a region by default: a fabric has no caches that it must exceed.
 const SIZE: Bytes = Bytes(1 << 20);
 
 /// Simulates and prints.

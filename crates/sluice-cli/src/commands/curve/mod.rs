@@ -31,9 +31,9 @@ const PACES: [Ps; 9] = [
     Ps::from_ns(20),
     Ps::ZERO,
 ];
-/// Threads, if nothing is said.
+/// Threads by default.
 const THREADS: u32 = 8;
-/// Bytes of a region and of the dependent loads, if nothing is said.
+/// Bytes of a region and of the dependent loads by default.
 const SIZE: Bytes = Bytes(16 << 20);
 const CHASE: Bytes = Bytes(1 << 20);
 /// Linux' slice of a thread that shares its core, as os.slice of a simulated host.
@@ -147,7 +147,7 @@ pub enum StartArg {
     Cold,
 }
 
-/// Accesses of a thread under way, if nothing is said: the line fill buffers of a core.
+/// Accesses of a thread under way by default: the line fill buffers of a core.
 const DEPTH: u32 = 16;
 
 /// What is measured, with what was not asked for.

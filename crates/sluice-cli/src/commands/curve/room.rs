@@ -7,7 +7,7 @@ use sluice_units::{Bytes, round_bytes};
 
 /// What the regions and the dependent loads lie in.
 pub struct Room {
-    /// Who has it, with the verb.
+    /// What has it, with the verb.
     pub of: &'static str,
     pub bytes: u64,
     /// What would help besides less traffic.

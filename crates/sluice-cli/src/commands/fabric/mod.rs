@@ -78,7 +78,7 @@ pub struct FabricArgs {
     pub requests: u64,
     #[command(flatten)]
     pub replay: replay::ReplayArgs,
-    /// Tell mix degree and bandwidth of every N requests that come back
+    /// Report mix degree and bandwidth of every N requests that come back
     #[arg(long, value_name = "N", default_value = "0", value_parser = sluice_units::parse_count)]
     pub window: u64,
     #[command(flatten)]

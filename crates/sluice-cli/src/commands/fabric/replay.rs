@@ -13,7 +13,7 @@ use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::path::PathBuf;
 
-/// Caches between a program and its memory, where nothing else is said.
+/// Caches between a program and its memory by default.
 const CACHES: &str = "32KiB:8,1MiB:16";
 
 /// What the requesters ask for, instead of `requester.pattern`.

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What a kernel's memory is divided by if nothing is said.
+/// What a kernel's memory is divided by, by default.
 const KERNEL_SCALE: u32 = 8;
 
 /// What a host runs.
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
 
 /// Simulates and prints.
 pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
-    // A name that is no system is told before what it would run.
+    // A name that is no system is refused before a mistake in what it would run.
     sluice_config::load_system(name)?;
     let source = Source::read(args)?;
     let system = resolve(name, args, &source)?;

@@ -1,4 +1,4 @@
-//! Of a program: one run, live, that tells of some of its accesses.
+//! How large a cache a program needs: one live run records some of its accesses.
 
 use super::{Seen, SizeArgs, answer};
 use crate::child::leave;
@@ -98,7 +98,7 @@ pub fn run(
     Ok(leave(ended.exit))
 }
 
-/// What the runtime is told: to record, and nothing else.
+/// The options of a live run that only records.
 fn live_args(args: &SizeArgs) -> LiveArgs {
     LiveArgs {
         device: DeviceArgs {
@@ -154,7 +154,7 @@ struct Computed {
     system: f64,
 }
 
-/// Clock ticks in a second, in which Linux tells times of processes.
+/// Clock ticks in a second, in which Linux gives times of processes.
 const TICKS_PER_S: f64 = 100.0;
 
 /// Of a process that has run for so long, if it is there.
@@ -286,7 +286,7 @@ impl Record {
         self.count > self.pages.len() as u64
     }
 
-    /// What they tell of the program's uses of its pages.
+    /// The program's uses of its pages, by the recorded traps.
     fn uses(&self, filter: Option<Bytes>, part: &Part) -> Uses {
         let smallest = match filter {
             Some(size) => size.pages(),

@@ -43,7 +43,7 @@ fn interval(text: &str) -> Result<Ps, ArgumentError> {
     }
 }
 
-/// Shows rates until it is told to stop, or once.
+/// Shows rates until a key or a signal ends it, or once.
 pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let period = Duration::from_nanos(args.interval.as_ns());
     let mut watch = Watch::begin(args.pid)?;
@@ -149,8 +149,9 @@ fn processes(pid: Option<u32>) -> Vec<Seen> {
     all.collect()
 }
 
-/// Whether the process that a file tells of runs and may be believed: another user can only tell of
-/// processes of their own. One that root started may have changed its user.
+/// Whether the process that a file describes runs and the file may be believed: another user's
+/// files may describe only processes of that user. A process that root started may have changed its
+/// user.
 fn is_of(process: &Process, user: u32) -> bool {
     let Ok(pid) = u32::try_from(process.pid) else {
         return false;

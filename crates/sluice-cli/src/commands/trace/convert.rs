@@ -210,7 +210,7 @@ fn fits(args: &ConvertArgs, from: &Format, to: &Format) -> Result<(), Error> {
     Ok(())
 }
 
-/// The format that was asked for, or else the one that a name tells. What is written is not
+/// The format that was asked for, or else the one of a name's ending. What is written is not
 /// compressed, and Sluice's own is not read so.
 fn format_of(
     flag: &str,

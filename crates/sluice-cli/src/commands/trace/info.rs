@@ -121,7 +121,7 @@ fn table(info: &TraceInfo) -> Rows {
     let mut row = |name: &str, value: String| rows.row(name, value);
     let header = &info.header;
     row("trace", printable(&info.file).into_owned());
-    // Whoever made the trace wrote what its header says.
+    // The maker of the trace wrote these texts, which may hold anything.
     row("of", printable(&header.command).into_owned());
     row("made by", printable(&header.made_by).into_owned());
     let filter = header.filter.as_deref().unwrap_or("none: every access");

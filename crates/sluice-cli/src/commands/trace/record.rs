@@ -38,7 +38,7 @@ pub struct RecordArgs {
     pub program: Vec<OsString>,
 }
 
-/// Records, and tells how much.
+/// Records, and prints how much.
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
     let command = program::words_of(&args.program);
     let recording = Recording {

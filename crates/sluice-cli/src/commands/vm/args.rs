@@ -1,4 +1,4 @@
-//! What `sluice vm` is told.
+//! The options of `sluice vm`.
 
 use super::another::Another;
 use crate::emulator::simulate::SimulateArgs;
@@ -9,9 +9,9 @@ use clap::{Args, ValueEnum};
 use sluice_units::Bytes;
 use std::path::PathBuf;
 
-/// Caches whose hits a recording leaves out, if nothing is said.
+/// Caches whose hits a recording leaves out by default.
 const FILTER: &str = "L1=32KiB/8,L2=512KiB/8";
-/// Node 1 of a guest whose device is not emulated, if nothing is said.
+/// The size of node 1 by default, in a guest whose device is not emulated.
 const NODE: Bytes = Bytes::from_mib(256);
 
 #[derive(Clone, Debug, Args)]

@@ -78,8 +78,8 @@ impl Waiting {
 }
 
 impl Served {
-    /// What the disk has done, once QEMU has ended. A disk that failed is told of: the guest has
-    /// seen errors, and may have gone on.
+    /// What the disk has done, once QEMU has ended. Warns of a disk that failed: the guest has seen
+    /// errors, and may have gone on.
     pub fn finish(self) -> Option<Disk> {
         let figures = match self.0?.finish() {
             Ok(figures) => figures,

@@ -28,7 +28,7 @@ const CXL_IS_DIRECT: Version = Version {
 };
 /// QEMU's name of KVM.
 const KVM: &str = "kvm";
-/// KVM's asynchronous page faults, and how it tells of a page that has come.
+/// KVM's asynchronous page faults, and its notice that a page has come.
 const ASYNC_FAULTS: [&str; 2] = ["kvm-asyncpf", "kvm-asyncpf-int"];
 /// A model that is none: QEMU lists its models and ends.
 const ASKS_FOR_NAMES: [&str; 2] = ["help", "?"];
@@ -180,9 +180,9 @@ impl Machine {
         }
     }
 
-    /// A CPU model whose accesses wait for a page that the host lacks. KVM would otherwise bring it
-    /// by a thread of the kernel's and tell the guest, which runs something else meanwhile: no load
-    /// of the device does that. QEMU's translator knows nothing of it.
+    /// A CPU model whose accesses wait for a page that the host lacks. KVM would otherwise bring
+    /// the page by a thread of the kernel's and notify the guest, which runs something else
+    /// meanwhile: no load of the device does that. QEMU's translator knows nothing of it.
     fn with_blocking_faults(&self, model: &str) -> String {
         let mut model = model.to_owned();
         if self.accelerator == KVM && !ASKS_FOR_NAMES.contains(&model.as_str()) {
@@ -198,8 +198,8 @@ impl Machine {
     }
 
     /// Newer Linux (6.12, not 6.1) begins a region of CXL memory only where it can write back all
-    /// caches, which it takes for impossible in a guest: so with CXL the guest is not told that it
-    /// is one.
+    /// caches, which it takes for impossible in a guest. So with CXL the CPU model hides from the
+    /// guest that it is one.
     fn cpu_model(&self) -> &'static str {
         match self.attach {
             AttachArg::Cxl => "max,hypervisor=off",
@@ -248,7 +248,8 @@ impl Machine {
         }
     }
 
-    /// The guest's memory besides the device, with a disk: who serves it reads and writes there.
+    /// The guest's memory besides the device, with a disk: the disk's server reads and writes
+    /// there.
     fn shared_memory(&self, args: &mut Arguments) -> &'static str {
         if !self.has_disk {
             return "";

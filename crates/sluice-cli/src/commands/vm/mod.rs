@@ -39,10 +39,10 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
-/// Memory of a guest that is not told how much, besides the device.
+/// Memory of a guest besides the device, by default.
 const MEMORY: Bytes = Bytes(1 << 30);
 
-/// Runs the guest and tells what the device did. Everything that can be wrong is found before QEMU
+/// Runs the guest and prints what the device did. Everything that can be wrong is found before QEMU
 /// starts.
 pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     args.check()?;

@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::live::args::LiveArgs;
 use crate::settings::DeviceArgs;
 
-/// A device beside the first, with all that a live run is told.
+/// A device beside the first, with all options of a live run.
 pub struct Other {
     pub name: String,
     pub live: LiveArgs,
 }
 
-/// The devices beside the first, and the arguments without what is said of them.
+/// The devices beside the first, and the arguments without their options.
 pub fn parted(args: &VmArgs) -> Result<(VmArgs, Vec<Other>), Error> {
     if args.attach != AttachArg::Numa {
         let why = "devices beside the first are NUMA nodes; expected numa with --another";
@@ -52,7 +52,7 @@ pub fn parted(args: &VmArgs) -> Result<(VmArgs, Vec<Other>), Error> {
     Ok((first, others))
 }
 
-/// What a live run with this device is told.
+/// The options of a live run with this device.
 fn other(args: &VmArgs, another: &Another) -> Other {
     let mut live = args.live.clone();
     live.device = DeviceArgs {

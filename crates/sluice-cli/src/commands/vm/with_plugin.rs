@@ -28,13 +28,13 @@ const REST: u64 = 128 << 20;
 const LOW_MAX: u64 = 2 << 30;
 /// QEMU places memory blocks at multiples of this.
 const BLOCK: u64 = 256 << 10;
-/// What the demo's guest runs unless told: twice its cache, with four accesses of each page.
+/// What the demo's guest runs by default: twice its cache, with four accesses of each page.
 const DEMO_CHASE: &str = "sluice workload chase --size 32MiB --stride 1024 --passes 2";
 const DEMO_CACHE: &str = "cache.capacity=16MiB";
-/// From here on plugins are told the guest's own physical addresses.
+/// From here on QEMU gives plugins the guest's own physical addresses.
 const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
 
-/// Runs the guest, and tells what was recorded or simulated.
+/// Runs the guest, and prints what was recorded or simulated.
 pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error> {
     check(args)?;
     let part = part(args)?;
@@ -142,7 +142,7 @@ fn settings(cpus: u64, is_demo: bool) -> Vec<String> {
     host.into_iter().chain(small).collect()
 }
 
-/// What counts: of the demo the command alone, unless something else is said.
+/// What counts: of the demo by default the command alone.
 fn part(args: &VmArgs) -> Result<Part, Error> {
     let given = args.in_line.part.part(&args.count_after)?;
     let [from, to] = demo::MARKS.map(|mark| Some(mark.to_owned()));
@@ -166,7 +166,7 @@ fn check(args: &VmArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says which memory is on the device, in the addresses that QEMU tells its plugins.
+/// Sets which memory is on the device, in the addresses that QEMU gives its plugins.
 fn place(plugin: &mut Plugin, machine: &Machine) {
     let memory = machine.memory.0;
     let start = match machine.version < GUESTS_ADDRESSES {

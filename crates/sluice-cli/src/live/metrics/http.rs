@@ -88,7 +88,7 @@ mod tests {
         got
     }
 
-    /// Nobody could tell metrics that could not be written from a run that counted nothing.
+    /// Metrics that could not be written would look like those of a run that counted nothing.
     #[test]
     fn metrics_that_cannot_be_written_are_an_error() {
         let good = asked("/metrics?x=1", Ok("sluice_x 1\n".to_owned()));

@@ -1,5 +1,5 @@
-//! The block door of a device in a file: whoever has the file open moves contents by it, and the
-//! device says how long that takes and what is cached.
+//! The block door of a device in a file: a process that has the file open moves contents by it, and
+//! the device says how long that takes and what is cached.
 
 use super::rig::{PAGE, Rig};
 use crate::sluice::Sluice;

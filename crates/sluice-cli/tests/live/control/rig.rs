@@ -1,4 +1,4 @@
-//! A program on a device, both of which do what they are told.
+//! A program on a device: a test says what both of them do.
 
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, finish};
@@ -13,7 +13,7 @@ pub const PAGES: u64 = 4096;
 pub const CACHE: u64 = 1024;
 pub const PAGE: u64 = 4096;
 
-/// A program that does what it is told, on a device that does what it is told.
+/// A program that obeys lines of text, on a device that obeys the control ring.
 pub struct Rig {
     pub child: Child,
     input: ChildStdin,
@@ -68,13 +68,13 @@ impl Rig {
         }
     }
 
-    /// Tells the program something. Everything that it reads must be right.
+    /// Sends the program a line. Everything that it reads must be right.
     pub fn tell(&mut self, what: &str) {
         self.say(what);
         self.hear(what);
     }
 
-    /// Tells the program something, and does not wait for its answer.
+    /// Sends the program a line, and does not wait for its answer.
     pub fn say(&mut self, what: &str) {
         writeln!(self.input, "{what}").expect("a program that listens");
     }

@@ -1,4 +1,4 @@
-//! What others do to a store in use, and limits: nothing is said to be kept that is not.
+//! What others do to a store in use, and limits: no page is reported as kept that is not.
 
 use super::{PAGES, Rig, ctl, holding, is_refused, is_whole};
 use crate::sluice::{Outcome, TRAPS, finish};

@@ -1,4 +1,4 @@
-//! Power cuts: what fits the energy is kept, and the rest is told page by page.
+//! Power cuts: what fits the energy is kept, and the rest is reported page by page.
 
 use super::{PAGE, PAGES, Rig, await_it, ctl, holding, holding_under, is_whole};
 use crate::sluice::TRAPS;

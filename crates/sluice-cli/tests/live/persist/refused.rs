@@ -41,7 +41,7 @@ fn a_persistent_device_without_its_place_or_its_store_is_refused() {
     is_refused(&finish(command.args(args)), &["\"perhaps\"", "no", "yes"]);
 }
 
-/// Each is told from the others, by a run and by the check.
+/// A run and the check refuse each of them with a reason of its own.
 #[test]
 fn what_is_no_store_of_this_device_is_refused() {
     let rig = Rig::new();

@@ -60,7 +60,7 @@ fn round(dice: &mut Dice) -> i32 {
         kill(pid);
         std::thread::sleep(Duration::from_micros(dice.below(2_000)));
     }
-    // Whoever is left: a keeper that lives has a group of its own, and ends by itself.
+    // Only a keeper may be left: it has a group of its own, and ends by itself.
     running.signal_group(libc::SIGKILL);
     running.finish();
     command

@@ -11,7 +11,7 @@ const RECORDS: u64 = 16_000;
 const RECORD_BYTES: u64 = 1024;
 const GRAPH: &str = "graph --scale 16 --sources 1 --iterations 2 --json";
 
-/// A server is loaded, changed and read back, and its pages on node 1 are told; then comes a graph.
+/// A server is loaded, changed and read back, and prints its pages on node 1; then comes a graph.
 fn commands() -> String {
     format!(
         "redis-server --save '' --port 0 --unixsocket /tmp/redis --logfile /tmp/redis.log & \

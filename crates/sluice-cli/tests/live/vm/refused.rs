@@ -1,4 +1,4 @@
-//! What cannot be is told in one line, before QEMU starts.
+//! An impossible command line is refused in one line, before QEMU starts.
 
 use crate::bad_input::refused;
 use crate::sluice::Sluice;

@@ -1,5 +1,5 @@
-//! What a guest's program tells its device through the ring has the effects it says, wherever the
-//! device is in the guest.
+//! The commands that a guest's program sends to its device through the ring have their effects,
+//! wherever the device is in the guest.
 
 use super::{demo, well};
 use crate::control::programs::c_program;
@@ -71,7 +71,7 @@ fn assert_effects(said: &Said, others_max: u64) {
     assert_eq!(said.numbers("policy "), [0]);
 }
 
-/// What the guest read when it was done with its commands is what the run tells at its end.
+/// What the guest read when it was done with its commands is what the run reports at its end.
 fn assert_same(said: &Said, object: &Value, line: &str, paths: &[&str]) {
     let host = paths.iter().map(|path| {
         let number = object.pointer(path).and_then(Value::as_u64);
@@ -80,7 +80,7 @@ fn assert_same(said: &Said, object: &Value, line: &str, paths: &[&str]) {
     assert_eq!(said.numbers(line), host.collect::<Vec<_>>(), "{paths:?}");
 }
 
-/// In the order in which the program tells them.
+/// In the order in which the program prints them.
 const STILL: [&str; 5] = [
     "/commands/prefetched",
     "/commands/evicted",

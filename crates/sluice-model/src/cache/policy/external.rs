@@ -5,7 +5,7 @@ use crate::request::Trigger;
 use sluice_lists::Lists;
 use sluice_units::{Lpn, Ps, Table};
 
-/// What happens while a policy is asked or told.
+/// What happens while a policy is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it reached the cache. Never goes back.
@@ -84,7 +84,7 @@ impl<P: Eviction + Send> External for Brought<P> {
     }
 }
 
-/// What only policies from outside are told of a hit.
+/// What a hit reports to policies from outside, and to no others.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Told {
     /// When the access reaches the cache, and whether it is a store. A page that is taken for used
@@ -95,9 +95,9 @@ pub(crate) struct Told {
 
 /// An external policy whose answers are checked.
 ///
-/// Where it names a slot that it does not hold, that is not of the set, or that may not leave, or
-/// finds none although there is one, the page that came in first leaves instead, the policy is
-/// told to forget it, and the answer is counted as refused.
+/// An answer is refused if its slot is one that the policy does not hold, that is not of the set,
+/// or that may not leave, or if it is none although there is one. Then the page that came in first
+/// leaves instead, the policy has to forget that page, and the answer is counted as refused.
 pub struct Watched {
     policy: Box<dyn External>,
     /// Per set the held slots, the newest in front.

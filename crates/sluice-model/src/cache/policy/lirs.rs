@@ -43,10 +43,11 @@ index_type! {
 /// queue. The span is measured by a stack of recent accesses, LIR at its bottom.
 ///
 /// The stack also holds pages that have left the cache; it is cut to `cache.lirs_stack` of the set
-/// by forgetting those that left first. With `cache.lirs_variant = libcachesim`, a hit on a page
-/// that is in the queue alone costs the lowest LIR page its status and pushes the head of the
-/// queue out, as that library does when the queue holds two pages or more; the paper changes
-/// nothing but places then.
+/// by forgetting those that left first.
+///
+/// With `cache.lirs_variant = libcachesim`, a hit on a page that is in the queue alone costs the
+/// lowest LIR page its status and pushes the head of the queue out. That library does so when the
+/// queue holds two pages or more; the paper then changes nothing but places.
 pub struct Lirs {
     /// Per set the stack, of cached and of remembered pages.
     stack: Lists<Set, Node>,

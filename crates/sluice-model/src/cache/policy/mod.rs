@@ -211,7 +211,7 @@ macro_rules! evictions {
                 self.remove_told(set, slot, false);
             }
 
-            /// The insertion of a page that is dirty or not, which policies from outside are told.
+            /// The insertion of a page, with whether it is dirty for policies from outside.
             #[inline]
             pub(crate) fn insert_told(&mut self, set: Set, slot: Slot, lpn: Lpn, is_dirty: bool) {
                 match self {
@@ -220,7 +220,7 @@ macro_rules! evictions {
                 }
             }
 
-            /// A hit with what policies from outside are told of it.
+            /// A hit, with what it reports to policies from outside.
             #[inline]
             pub(crate) fn hit_told(
                 &mut self,
@@ -248,7 +248,7 @@ macro_rules! evictions {
                 }
             }
 
-            /// The removal of a page that is dirty or not, which policies from outside are told.
+            /// The removal of a page, with whether it is dirty for policies from outside.
             #[inline]
             pub(crate) fn remove_told(&mut self, set: Set, slot: Slot, is_dirty: bool) {
                 match self {

@@ -60,10 +60,11 @@ const IN_MAIN: u8 = 4;
 /// `cache.s3fifo_promote` accesses in the small queue to be promoted.
 ///
 /// In the paper (algorithm 1) a newcomer goes to the small queue unless it is in the ghost queue
-/// after room was made for it, and a promotion that makes the main queue too long evicts from
-/// there. libCacheSim (`cache.s3fifo_variant`) asks the ghost queue before it makes room, evicts
-/// from the main queue only next time, and sends newcomers that find the small queue full to the
-/// main queue as long as nothing was ever evicted.
+/// after room was made for it. A promotion that makes the main queue too long evicts from there.
+///
+/// libCacheSim (`cache.s3fifo_variant`) asks the ghost queue before it makes room, and evicts from
+/// the main queue only next time. As long as nothing was ever evicted, it sends newcomers that find
+/// the small queue full to the main queue.
 pub struct S3Fifo {
     queues: Ring<Queue>,
     /// Per slot: accesses since insertion or the last reinsertion, at most [`COUNT_MAX`], and

@@ -43,15 +43,15 @@ index_type! {
 /// less often goes; the newcomer goes at a tie.
 ///
 /// The main part gives four fifths to its protected segment. In the paper every access is counted
-/// once, only the lowest counters of a page are raised, all are halved at `cache.wtinylfu_sample`
-/// accesses for each page of the set, the number of these with them, and a page enters the main
-/// part at its probation segment.
+/// once, and only the lowest counters of a page are raised. All are halved at
+/// `cache.wtinylfu_sample` accesses for each page of the set, and the number of these accesses with
+/// them. A page enters the main part at its probation segment.
 ///
 /// With `cache.wtinylfu_variant = libcachesim` a page is counted when it comes in, when it is up
-/// for eviction from the window and at hits in the main part; all its counters are raised; hits in
-/// the main part alone count towards halving, after as many for each page of the main part; the
-/// window takes all room that the main part does not; a page enters whichever segment has room; and
-/// segments are rounded down, so that a page leaves when a hit moves one too many into probation.
+/// for eviction from the window and at hits in the main part, and all its counters are raised. Hits
+/// in the main part alone count towards halving, after as many for each page of the main part. The
+/// window takes all room that the main part does not, and a page enters whichever segment has room.
+/// Segments are rounded down, so that a page leaves when a hit moves one too many into probation.
 pub struct WTinyLfu {
     segments: Lists<List, Slot>,
     /// Per slot: its segment.

@@ -1,4 +1,4 @@
-//! A flash array that keeps contents instead of time, and fails when it is told to.
+//! A flash array that keeps contents instead of time, and fails where the test says.
 
 use super::*;
 use crate::layout::Block;

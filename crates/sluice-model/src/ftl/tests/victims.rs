@@ -215,8 +215,8 @@ fn no_policy_takes_an_intact_line() {
     }
 }
 
-/// A policy that is told once of all lines that are full at the start goes on as one that was told
-/// of each.
+/// A policy that learns at once that all lines are full at the start goes on as one that learned it
+/// line by line.
 #[test]
 fn lines_that_are_full_at_the_start_are_as_if_each_had_been_closed() {
     for entry in GC_VICTIMS {

@@ -1,5 +1,5 @@
-//! A flash array that moves picosecond by picosecond: who has each die and channel is written
-//! down for each moment, and an operation's progress is counted, never computed.
+//! A flash array that moves picosecond by picosecond. It writes down for each moment which
+//! operation has each die and channel, and counts an operation's progress instead of computing it.
 
 use super::super::op::Verb;
 use crate::config::{NandSettings, ReadFirst, Suspend};

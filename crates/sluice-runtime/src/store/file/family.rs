@@ -33,7 +33,7 @@ impl FileStore {
                 for at in 0..=own {
                     let is_own = at == own;
                     let way = if is_own { way } else { libc::O_RDONLY };
-                    // Whoever writes to the file is no reader of it.
+                    // Only a descriptor for reading gets the readers' number.
                     let number = (way == libc::O_RDONLY).then_some(self.numbers[at]);
                     let opened = self.open_one_again(holder, self.files[at], way, number);
                     self.elsewhere[at] = opened.unwrap_or(-1);

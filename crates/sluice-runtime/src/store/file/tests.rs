@@ -12,7 +12,7 @@ fn store(io: Io) -> FileStore {
     FileStore::new(&folder, PAGES as usize, PAGES as usize, io).expect("a folder")
 }
 
-/// A page in which every word tells the value, so that a mix of two is seen.
+/// A page that has the value in every word, so that a mix of two is seen.
 fn fill(page: &Mapping, value: u64) {
     for word in 0..PAGE / 8 {
         // SAFETY: the test's own page.

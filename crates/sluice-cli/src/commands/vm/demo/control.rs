@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// What is told when the guest's init says its messages, as it does, around a command's output.
+    /// The messages that arrive when the guest's init sends its own around a command's output.
     fn told_of(command: &str) -> Told {
         let init = include_str!("guest-init.sh");
         let begin = init.find("say() {").expect("it speaks");

@@ -69,8 +69,8 @@ fn cache_dir() -> Result<PathBuf, Error> {
     Ok(base.join("sluice").join("guest"))
 }
 
-/// The guest of the packages that are current, from the cache or made now. `tell` is told what
-/// takes time.
+/// The guest of the packages that are current, from the cache or made now. `tell` prints each step
+/// that takes time.
 pub fn get(tell: impl Fn(&str)) -> Result<Image, Error> {
     let cache = cache_dir()?;
     let failed = |e| Error::system(cache.display())(e);
@@ -107,7 +107,7 @@ pub fn get(tell: impl Fn(&str)) -> Result<Image, Error> {
     Ok(Image::of(&dir))
 }
 
-/// A guest made earlier, for a host that cannot tell what is current.
+/// A guest made earlier, for a host that cannot find out what is current.
 fn newest(cache: &Path) -> Option<Image> {
     let dirs = fs::read_dir(cache).ok()?.flatten().map(|e| e.path());
     let whole = dirs.filter(|dir| {

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 /// A device with which a guest is up at once, and which a small program fills.
 const DEVICE: [&str; 2] = ["device.capacity=256MiB", "cache.capacity=16MiB"];
-/// Memory of the guest besides the device, unless it was told.
+/// Memory of the guest besides the device, unless the command line says how much.
 const MEMORY: Bytes = Bytes(512 << 20);
 /// The kernel keeps its own data off node 1, does not move pages between nodes by itself, and takes
 /// the processor's random numbers instead of waiting for some. It trusts its timer: on a busy host
@@ -77,7 +77,7 @@ pub struct Ended {
     command: String,
 }
 
-/// Boots the guest, runs the command, tells what the device did meanwhile.
+/// Boots the guest, runs the command, and prints what the device did meanwhile.
 pub fn run(
     args: &VmArgs,
     others: &[Other],
