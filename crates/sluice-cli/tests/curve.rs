@@ -231,15 +231,18 @@ fn a_fabrics_bandwidth_is_the_links() {
 
 #[test]
 fn pages_of_a_fabrics_device_miss_only_cold() {
-    let misses = |start: &str| {
+    let misses = |start: &str, granules: &str| {
         let curve = told(&format!(
             "curve --fabric skybyte-pool-64th --threads 3 --size 256KiB --chase 0B --pace 0ns \
-             --set ssd.prefetch.policy=none --start {start}"
+             --set ssd.prefetch.policy=none --start {start} --set map.granularity={granules}"
         ));
         curve["loads"][0]["misses"].as_u64().expect("devices")
     };
-    // Three regions of 64 pages.
-    assert_eq!((misses("cold"), misses("warm")), (192, 0));
+    // Three regions of 64 pages, also where the host's pages lie across the devices.
+    for granules in ["4KiB", "256B"] {
+        let both = (misses("cold", granules), misses("warm", granules));
+        assert_eq!(both, (192, 0), "{granules}");
+    }
 }
 
 const FILES: &str = "files --device cmm-h --set device.capacity=256MiB --set cache.capacity=96MiB \
@@ -261,6 +264,13 @@ fn a_page_cache_lets_threads_share_a_core_and_memory_does_not() {
         mapped > 3.0 * memory && ahead > 3.0 * mapped,
         "{memory} {mapped} {ahead}"
     );
+}
+
+#[test]
+fn dependent_loads_alone_have_no_knee() {
+    let curve = told("curve --threads 0 --pace 1us,0ns");
+    assert_eq!(curve["knee"], Value::Null);
+    assert_eq!(curve["loads"][1]["accesses"], 0);
 }
 
 #[test]
@@ -299,7 +309,7 @@ fn mistakes_are_named() {
             "past its caches",
         ),
         ("curve --system base-cssd --set cpu.threads=4", "--threads"),
-        ("curve --system base-cssd --size 100GiB", "device.capacity"),
+        ("curve --system base-cssd --size 100GiB", "is 67108860KiB"),
         ("curve --system base-csd", "base-csd"),
         ("curve --fabric esff", "esff"),
         ("curve --fabric esf --threads 8", "expected at most 7"),

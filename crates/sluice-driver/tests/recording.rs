@@ -1,7 +1,7 @@
 //! What is recorded of a program: whose turn it is, what comes through caches, and how much is
 //! kept.
 
-use sluice_driver::recording::{Recorder, Recording};
+use sluice_driver::recording::{FitsCaches, Recorder, Recording};
 use sluice_host::{CacheSize, Instr, MemOp, Program, Step};
 use sluice_net::Access;
 use sluice_units::Bytes;
@@ -67,6 +67,11 @@ fn in_order(recording: &Recording) -> Vec<(u16, u64)> {
     recording.order.iter().map(of).collect()
 }
 
+/// What a program that ends asks for.
+fn all_of(program: &mut Listed, caches: &[CacheSize], most: u64) -> Recording {
+    Recording::of(program, caches, most, u64::MAX).expect("it ends")
+}
+
 /// Three threads, of which two meet at a barrier after the third has ended.
 fn three() -> Listed {
     listed(&[
@@ -87,7 +92,7 @@ fn three() -> Listed {
 #[test]
 fn threads_take_turns_and_wait_at_barriers() {
     let mut program = three();
-    let recording = Recording::of(&mut program, &[], u64::MAX);
+    let recording = all_of(&mut program, &[], u64::MAX);
     let expected = [
         (0, 0),
         (0, 1),
@@ -113,13 +118,42 @@ fn threads_take_turns_and_wait_at_barriers() {
 fn no_more_is_kept_than_was_wanted() {
     for (most, fills) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (7, 6), (8, 7)] {
         let mut program = three();
-        let recording = Recording::of(&mut program, &[], most);
+        let recording = all_of(&mut program, &[], most);
         assert_eq!(recording.len(), most);
         assert_eq!(program.fills, fills, "{most}");
         assert_eq!(recording.is_empty(), most == 0);
-        let all = Recording::of(&mut three(), &[], u64::MAX);
+        // Five for each load and the work before it: none that come after the last one kept.
+        assert_eq!(recording.instructions, 5 * most);
+        let all = all_of(&mut three(), &[], u64::MAX);
         assert_eq!(in_order(&recording), in_order(&all)[..most as usize]);
     }
+}
+
+/// Two lines that go round for ever, in a cache that has both from the first round on.
+struct Endless;
+
+impl Program for Endless {
+    fn footprint(&self) -> Bytes {
+        Bytes(128)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn fill(&mut self, _thread: u32, out: &mut Vec<Instr>) -> Step {
+        out.extend([load(0), load(1)]);
+        Step::More
+    }
+}
+
+#[test]
+fn a_program_that_fits_its_caches_is_not_waited_for() {
+    let small = [CacheSize { lines: 2, ways: 2 }];
+    let found = Recording::of(&mut Endless, &small, 3, 1_000);
+    assert_eq!(found, Err(FitsCaches { accesses: 2 }));
+    let found = Recording::of(&mut Endless, &small, 2, 1_000);
+    assert_eq!(found.map(|recording| recording.len()), Ok(2));
 }
 
 /// A cache of two lines in front: what misses is read, what was written is written when it leaves
@@ -139,7 +173,7 @@ fn what_caches_let_through_is_recorded() {
         instr(MemOp::Load, 10, 0),
     ];
     let mut program = listed(&[&[(&all, Step::End)]]);
-    let recording = Recording::of(&mut program, &small, u64::MAX);
+    let recording = all_of(&mut program, &small, u64::MAX);
     let access = |line: u64, is_write| Access {
         addr: line * 64,
         is_write,

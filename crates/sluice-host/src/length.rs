@@ -16,4 +16,11 @@ pub struct RunLength {
 impl RunLength {
     /// The least stretch of a timeline: each makes a row, and a second of simulated time a million.
     pub const SAMPLE_EVERY_MIN: Ps = Ps::from_us(1);
+
+    /// Instructions at the end of a run that has retired so many at the end of its warm-up. That
+    /// may have gone beyond a short length: then something is counted all the same.
+    pub fn end(&self, retired: u64) -> u64 {
+        let end = self.warmup.saturating_add(self.measured);
+        end.max(retired.saturating_add(1))
+    }
 }

@@ -146,8 +146,7 @@ pub fn simulate_artifact<A: Artifact>(
     }
     host.run(length.warmup, Ps::ZERO, watch);
     host.reset();
-    let end = length.warmup.saturating_add(length.measured);
-    host.run(end, length.sample_every, watch);
+    host.run(length.end(host.retired), length.sample_every, watch);
     let stats = host.finish();
     (stats, host.memory.into_device())
 }

@@ -123,13 +123,15 @@ pub struct CurveLoad {
 }
 
 impl CurveResult {
-    /// The load with the most bandwidth by latency (Kleinrock's power, 1979), if there are several.
+    /// The load with the most bandwidth by latency (Kleinrock's power, 1979), if there are several
+    /// and any thread made accesses.
     /// Latency is the median: in wall time a mean is that of the longest interruption.
     #[must_use]
     pub fn knee_of(loads: &[CurveLoad]) -> Option<u64> {
         let power = |load: &CurveLoad| Some(load.bytes_per_s / load.chase_latency_ns?.p50);
         let powers: Option<Vec<f64>> = loads.iter().map(power).collect();
-        let powers = powers.filter(|powers| powers.len() > 1)?;
+        let is_loaded = loads.iter().any(|load| load.accesses > 0);
+        let powers = powers.filter(|powers| powers.len() > 1 && is_loaded)?;
         let most = powers
             .iter()
             .enumerate()

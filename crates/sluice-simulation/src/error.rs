@@ -4,6 +4,17 @@ use sluice_model::{ConfigError, DeviceError};
 use sluice_net::{Deadlock, FabricError};
 use sluice_units::Bytes;
 
+/// What bounds a program that no setting bounds.
+pub(crate) const SIMULATOR: &str = "the most memory of a simulated program";
+
+/// What gives a program more room besides a larger scale.
+fn larger(key: &str) -> String {
+    match key {
+        SIMULATOR => String::new(),
+        key => format!("a larger {key}, or "),
+    }
+}
+
 /// Why a system could not run its program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,8 +30,9 @@ pub enum SystemError {
     NoInstructions,
     /// The program needs more memory than there is.
     #[error(
-        "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \
-         {key}, or a larger scale"
+        "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give {}a \
+         larger scale",
+        larger(key)
     )]
     TooLarge {
         /// The program's name.

@@ -12,7 +12,7 @@ use sluice_results::{
     CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
 };
 use sluice_stats::Histogram;
-use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps, Rng};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -76,9 +76,10 @@ impl FabricCurvePlan<'_> {
             paced(settings, number == given.threads);
         }
         let mut fabric = sluice_plugin_memory::fabric(&config)?;
-        let mut counting = Counting::new(given);
+        let step = PAGE_BYTES.min(self.spec.raw.read::<Bytes>("map.granularity").0);
+        let mut counting = Counting::new(given, step);
         for number in 0..config.requesters.len() as u32 {
-            let source = Requests::new(given, number, &counting.left);
+            let source = Requests::new(given, number, step, &counting.left);
             fabric.replay(RequesterId(number), Box::new(source));
         }
         fabric.begin_issuing();
@@ -120,15 +121,17 @@ fn misses(fabric: &Fabric, config: &FabricConfig) -> Option<u64> {
     of.map(|device| device.stats().misses).reduce(|a, b| a + b)
 }
 
-/// What a requester asks for: each page of its region once, if the start is warm, then its
+/// What a requester asks for: each step of its region once, if the start is warm, then its
 /// accesses, until enough were counted.
 struct Requests {
     given: Traffic,
     role: Role,
     /// Where its region begins.
     base: u64,
-    /// Pages that are still to be loaded, the last one first.
+    /// Steps that are still to be loaded, the last one first.
     warming: u64,
+    /// Bytes of a step.
+    step: u64,
     /// Whether the request given last was one of these.
     was_warming: bool,
     /// Accesses given out.
@@ -154,25 +157,27 @@ fn role(given: &Traffic, number: u32) -> Role {
     }
 }
 
-/// Pages that the requester of this number loads before counting begins.
-fn pages(given: &Traffic, number: u32) -> u64 {
+/// Loads, one for each step, that the requester of this number makes before counting begins. Every
+/// page of a device has one, also if a page of the host lies on several devices.
+fn warming(given: &Traffic, number: u32, step: u64) -> u64 {
     let bytes = match (given.start, role(given, number)) {
         (Start::Cold, _) | (_, Role::Idle) => 0,
         (Start::Warm, Role::Worker) => given.size,
         (Start::Warm, Role::Chaser) => given.chase,
     };
-    bytes.div_ceil(PAGE_BYTES)
+    bytes.div_ceil(step)
 }
 
 impl Requests {
-    fn new(given: &Traffic, number: u32, left: &Rc<Cell<u64>>) -> Requests {
+    fn new(given: &Traffic, number: u32, step: u64, left: &Rc<Cell<u64>>) -> Requests {
         let role = role(given, number);
         let seed = given.seed.wrapping_add(u64::from(number));
         Requests {
             given: *given,
             role,
             base: u64::from(number) * given.size,
-            warming: pages(given, number),
+            warming: warming(given, number, step),
+            step,
             was_warming: false,
             number: 0,
             rng: match role {
@@ -212,7 +217,7 @@ impl Source for Requests {
         if self.was_warming {
             self.warming -= 1;
             return Some(Access {
-                addr: self.base + self.warming * PAGE_BYTES,
+                addr: self.base + self.warming * self.step,
                 is_write: false,
             });
         }
@@ -236,9 +241,9 @@ impl Source for Requests {
 /// What came back since all pages were loaded.
 struct Counting {
     threads: u32,
-    /// Of each requester, the pages that it loads first.
-    pages: Vec<u64>,
-    /// Pages that are still to come back.
+    /// Of each requester, the loads that it makes first.
+    loads: Vec<u64>,
+    /// Loads of those that are still to come back.
     warming: u64,
     left: Rc<Cell<u64>>,
     began: Option<Ps>,
@@ -248,13 +253,14 @@ struct Counting {
 }
 
 impl Counting {
-    fn new(given: &Traffic) -> Counting {
-        let pages: Vec<u64> = (0..=given.threads).map(|n| pages(given, n)).collect();
-        let warming = pages.iter().sum();
+    fn new(given: &Traffic, step: u64) -> Counting {
+        let all = (0..=given.threads).map(|n| warming(given, n, step));
+        let loads: Vec<u64> = all.collect();
+        let warming = loads.iter().sum();
         let accesses = given.accesses() * u64::from(given.threads.max(1));
         Counting {
             threads: given.threads,
-            pages,
+            loads,
             warming,
             left: Rc::new(Cell::new(accesses)),
             began: (warming == 0).then_some(Ps::ZERO),
@@ -268,7 +274,7 @@ impl Counting {
     fn done(&mut self, done: &Completed) {
         let number = done.requester.0;
         let Some(began) = self.began else {
-            self.warming -= u64::from(done.tag < self.pages[number as usize]);
+            self.warming -= u64::from(done.tag < self.loads[number as usize]);
             self.began = (self.warming == 0).then_some(done.at);
             return;
         };

@@ -1,10 +1,10 @@
 //! The simulated hosts of a fabric, from its description to their results.
 
-use crate::error::FabricRunError;
+use crate::error::{FabricRunError, SIMULATOR, SystemError};
 use crate::host_programs::{HostError, Source, Traces};
 use crate::system::{amat, bound, level, requests, seconds};
 use sluice_config::{CheckedSystem, System};
-use sluice_host::{Host, HostConfig, HostStats, Migration, Program, Start};
+use sluice_host::{Host, HostConfig, HostStats, MEMORY_MAX, Migration, Program, Start};
 use sluice_model::{ConfigError, RawConfig};
 use sluice_net::{Fabric, FabricConfig, FabricSpec, HostGroup, HostProgram, Hosts, RequesterId};
 use sluice_results::{FabricHost, Levels, settings};
@@ -66,12 +66,18 @@ pub(crate) fn prepare<'a>(
         if about.0 / 2 > reach {
             return Err(too_large(about));
         }
+        if about > MEMORY_MAX {
+            return Err(in_group(Box::new(beyond_the_simulator(host, about))));
+        }
         let mut made = make(host, requester, name, seed, read).map_err(in_group)?;
         made.base = next[map];
         made.group_name.clone_from(&group.name);
         let needed = made.program.footprint();
         if made.base + needed.0 > reach {
             return Err(too_large(needed));
+        }
+        if needed > MEMORY_MAX {
+            return Err(in_group(Box::new(beyond_the_simulator(host, needed))));
         }
         if !config.is_coherent() {
             next[map] = (made.base + needed.0).next_multiple_of(APART);
@@ -142,6 +148,16 @@ fn too_large(
             HostProgram::Kernel(_) => ", or a larger scale",
             HostProgram::Trace(_) => "",
         },
+    }
+}
+
+fn beyond_the_simulator(host: &HostGroup, footprint: Bytes) -> SystemError {
+    SystemError::TooLarge {
+        kernel: host.runs.name(),
+        scale: host.scale,
+        footprint,
+        key: SIMULATOR,
+        room: MEMORY_MAX,
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn simulate(
     run.host().tell_programs(began.flash_programs);
     run.host().reset();
     run.at_marks.clear();
-    let end = length.warmup.saturating_add(length.measured);
+    let end = length.end(run.host().retired());
     run.until(end, length.sample_every);
     let mut stats = run.host().finish();
     stats.device = run.stats().since(&began);

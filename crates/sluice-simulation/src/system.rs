@@ -2,6 +2,7 @@
 
 use crate::SystemError;
 use crate::device::{flash, lines, served, write_log};
+use crate::error::SIMULATOR;
 use crate::messages;
 use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_config::System;
@@ -85,7 +86,7 @@ impl SystemPlan<'_> {
         let threads = ready.host.threads;
         // One that is too large by far is not made first: that takes as much memory of ours.
         let about = self.kernel.about(self.run.scale);
-        if about.0 / 2 > ready.room().1.0 {
+        if about.0 / 2 > ready.room().1.0 || about > MEMORY_MAX {
             ready.fits(self.kernel.info.name, about, self.run.scale)?;
         }
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
@@ -154,7 +155,10 @@ impl ReadySystem {
             }
             _ => ("device.capacity", capacity),
         };
-        (key, room.min(MEMORY_MAX))
+        match room > MEMORY_MAX {
+            true => (SIMULATOR, MEMORY_MAX),
+            false => (key, room),
+        }
     }
 
     /// Whether the program has room.

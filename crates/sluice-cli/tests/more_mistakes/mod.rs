@@ -312,6 +312,27 @@ const MISTAKES: &[(&str, &str)] = &[
          take 16 TiB, but this host has ",
     ),
     (
+        "curve --system base-cssd --set host.start=empty",
+        "--set host.start=empty: the start of a curve is --start; leave this out",
+    ),
+    (
+        "curve --system dram-only --start cold",
+        "--start cold: all memory of this system is the host's own, which has no cold start",
+    ),
+    (
+        "curve --fabric esf --set requester.interval=1us",
+        "--set requester.interval=1us: the pace of a curve is --pace; leave this out",
+    ),
+    (
+        "fabric run esf --workload chase:bytes=512KiB",
+        "chase:bytes=512KiB: fits the caches 32KiB:8,1MiB:16: after 8192 accesses it asks memory \
+         for nothing; give it more memory, smaller --caches, or --accesses 8192",
+    ),
+    (
+        "fabric run esf --workload chase --instruction 1ms",
+        "invalid value '1ms' for '--instruction <TIME>': expected 1us at most",
+    ),
+    (
         "curve --stride 1GiB",
         "bad value for --stride: \"1GiB\"; expected a part of a region, 16MiB, or --size too",
     ),

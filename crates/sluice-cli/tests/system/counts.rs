@@ -199,3 +199,17 @@ fn the_phases_of_a_kernel_are_told_apart() {
     let writes = |phase: &str| pmem["phases"][phase]["requests"]["s_w"].as_u64().unwrap();
     assert!(writes("query") < writes("update") / 4 && writes("update") >= 500);
 }
+
+/// A step retires several instructions. The program was said to have no more of them.
+#[test]
+fn a_warm_up_that_goes_beyond_the_end_is_followed_by_something() {
+    for link in ["link.model=constant", "link.model=protocol"] {
+        let words = "--workload srad --scale 128 --warmup 1 --instructions 1 --json --set";
+        let words: Vec<&str> = words.split(' ').chain([link]).collect();
+        let output = sim("cxl-ssd-sim", &words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{link}: {said}");
+        let counted = number(&schema::checked(&output.stdout), "/instructions");
+        assert!((1.0..1000.0).contains(&counted), "{link}: {counted}");
+    }
+}

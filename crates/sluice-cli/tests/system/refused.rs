@@ -79,6 +79,23 @@ fn a_program_that_is_far_too_large_is_not_made() {
     assert!(message.contains(said), "{message}");
 }
 
+/// No larger device.capacity would help, and it is not made first either.
+#[test]
+fn the_bound_of_the_simulator_is_named() {
+    let room = ["--set", "device.capacity=1TiB", "--scale", "1"];
+    for bytes in ["200GB", "70GB"] {
+        let workload = format!("stream:bytes={bytes}");
+        let mut more = vec!["--workload", &workload];
+        more.extend(room);
+        let message = refusal("base-cssd", &more);
+        let said = format!(
+            "workload: stream uses {bytes} at scale 1, but the most memory of a simulated program \
+             is 67108860KiB; give a larger scale"
+        );
+        assert!(message.contains(&said), "{message}");
+    }
+}
+
 #[test]
 fn other_programs_pages_need_room_beside_the_programs() {
     let settings = [

@@ -3,5 +3,5 @@
 mod record;
 mod spread;
 
-pub use record::{Recorded, Recorder, Recording};
+pub use record::{FitsCaches, Recorded, Recorder, Recording};
 pub use spread::{SPREADS, Spread, SpreadInfo};

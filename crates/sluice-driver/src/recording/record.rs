@@ -56,11 +56,22 @@ impl Recording {
 
     /// Records a program behind caches of each CPU's own, until so many accesses have come or the
     /// program ends. Between barriers its threads take turns, a stretch each.
-    pub fn of(program: &mut dyn Program, caches: &[CacheSize], accesses: u64) -> Recording {
+    ///
+    /// # Errors
+    /// If the program executes `patience` instructions without an access behind the caches: it may
+    /// fit them, and then go on for ever.
+    pub fn of(
+        program: &mut dyn Program,
+        caches: &[CacheSize],
+        accesses: u64,
+        patience: u64,
+    ) -> Result<Recording, FitsCaches> {
         let threads = program.threads();
         let mut recorder = Recorder::new(threads, caches, accesses);
         let mut steps = vec![Step::More; threads as usize];
         let mut out: Vec<Instr> = Vec::new();
+        // The accesses so far, and the instructions until the last of them.
+        let mut reached = (0, 0);
         while !recorder.is_full() && steps.iter().any(|step| *step != Step::End) {
             if steps.iter().all(|step| *step != Step::More) {
                 let waiting = steps.iter_mut().filter(|step| **step == Step::Barrier);
@@ -73,9 +84,23 @@ impl Recording {
                     recorder.take(cpu, &out);
                 }
             }
+            let Recording { instructions, .. } = recorder.recording;
+            let accesses = recorder.recording.len();
+            if accesses > reached.0 {
+                reached = (accesses, instructions);
+            } else if instructions - reached.1 > patience {
+                return Err(FitsCaches { accesses });
+            }
         }
-        recorder.end(program.footprint())
+        Ok(recorder.end(program.footprint()))
     }
+}
+
+/// A program that has stopped asking for memory behind its caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FitsCaches {
+    /// Accesses before that.
+    pub accesses: u64,
 }
 
 /// Takes accesses in order, and keeps what caches let through.
@@ -108,6 +133,9 @@ impl Recorder {
 
     fn take(&mut self, cpu: u32, instructions: &[Instr]) {
         for instr in instructions {
+            if self.is_full() {
+                break;
+            }
             self.executed(cpu, instr.count());
             let line = (instr.addr / LINE_BYTES) as u32;
             match instr.op {

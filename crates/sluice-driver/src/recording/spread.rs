@@ -70,10 +70,8 @@ impl Spread {
                 apart(of, requesters, instruction)
             }
             Spread::Cpus => {
-                let all = recording.cpus.iter().enumerate();
-                let of = all.flat_map(|(cpu, ones)| {
-                    ones.iter().map(move |one| (cpu as u32 % requesters, *one))
-                });
+                let cpus = recording.order.iter().map(|cpu| u32::from(*cpu));
+                let of = cpus.map(|cpu| cpu % requesters).zip(in_order(recording));
                 apart(of, requesters, instruction)
             }
         }
@@ -150,7 +148,9 @@ impl Source for Replay {
             .accesses
             .get(self.at)
             .filter(|_| self.instruction > Ps::ZERO);
-        next.map_or(Ps::ZERO, |next| Ps(self.instruction.0 * next.instructions))
+        next.map_or(Ps::ZERO, |next| {
+            Ps(self.instruction.0.saturating_mul(next.instructions))
+        })
     }
 }
 
@@ -202,6 +202,11 @@ mod tests {
     fn those_of_a_cpu_stay_together() {
         let due = [vec![1, 2, 4, 5, 7, 8, 10, 11], vec![0, 3, 6, 9], vec![]];
         assert_eq!(lines(Spread::Cpus, 3), due);
+    }
+
+    #[test]
+    fn cpus_that_share_a_requester_keep_their_turns() {
+        assert_eq!(lines(Spread::Cpus, 1), lines(Spread::Dealt, 1));
     }
 
     #[test]

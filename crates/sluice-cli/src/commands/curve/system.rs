@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::settings::key_and_value;
 use crate::signals;
 use sluice_config::System;
+use sluice_host::Migration;
 use sluice_results::write_system;
 use sluice_simulation::SystemCurvePlan;
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
@@ -42,6 +43,10 @@ pub fn run(name: &str, args: &CurveArgs) -> Result<ExitCode, Error> {
     system.set("host.start", start)?;
     for pair in &args.device.set {
         let (key, value) = key_and_value(pair)?;
+        if key == "host.start" {
+            let why = "the start of a curve is --start; leave this out";
+            return Err(Error::unfit(format!("--set {pair}"), why));
+        }
         system.set(key, value)?;
     }
     let cores = system.host.read::<u64>("cpu.cores") as u32;
@@ -57,6 +62,10 @@ pub fn run(name: &str, args: &CurveArgs) -> Result<ExitCode, Error> {
     set_threads(&mut system, args, needed.max(cores))?;
     sluice_plugin::make_absolute(&mut system.device)?;
     let checked = system.check(args.device.seed)?;
+    if args.start == StartArg::Cold && checked.host.migration == Migration::AllHost {
+        let why = "all memory of this system is the host's own, which has no cold start";
+        return Err(Error::unfit("--start cold", why));
+    }
     sluice_plugin::check(&checked.device)?;
     let folder = args.result.folder()?;
     signals::await_interrupt();

@@ -3,7 +3,7 @@
 use crate::error::{ArgumentError, Error};
 use crate::traces;
 use clap::Args;
-use sluice_driver::recording::{Recording, SPREADS, SpreadInfo};
+use sluice_driver::recording::{FitsCaches, Recording, SPREADS, SpreadInfo};
 use sluice_host::CacheSize;
 use sluice_host::Program;
 use sluice_kernels::KernelOptions;
@@ -15,6 +15,12 @@ use std::path::PathBuf;
 
 /// Caches between a program and its memory by default.
 const CACHES: &str = "32KiB:8,1MiB:16";
+
+/// Instructions of a kernel without an access behind its caches, after which none is waited for.
+const PATIENCE: u64 = 100_000_000;
+
+/// The longest that an instruction may take.
+const LONGEST_INSTRUCTION: Ps = Ps(1_000_000);
 
 /// What the requesters ask for, instead of `requester.pattern`.
 #[derive(Debug, Args)]
@@ -34,7 +40,7 @@ pub struct ReplayArgs {
           value_parser = clap::value_parser!(u32).range(1..=1_024))]
     threads: u32,
     /// Accesses to memory that are recorded and replayed, fewer if the program ends
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = sluice_units::parse_count)]
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = one_at_least)]
     accesses: u64,
     /// Caches of each CPU, size:ways from the first level on, or none; by default
     /// 32KiB:8,1MiB:16, and none if a trace was filtered already
@@ -45,7 +51,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "WAY", default_value = "each", value_parser = spread)]
     spread: &'static SpreadInfo,
     /// Time of an instruction between two accesses, such as 250ps
-    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = short_time)]
     instruction: Ps,
 }
 
@@ -55,6 +61,21 @@ fn spread(text: &str) -> Result<&'static SpreadInfo, ArgumentError> {
         let names: Vec<&str> = SPREADS.iter().map(|one| one.name).collect();
         ArgumentError::Expected(format!("one of {}", names.join(", ")))
     })
+}
+
+fn one_at_least(text: &str) -> Result<u64, ArgumentError> {
+    match sluice_units::parse_count(text)? {
+        0 => Err(ArgumentError::Expected("1 at least".to_owned())),
+        count => Ok(count),
+    }
+}
+
+fn short_time(text: &str) -> Result<Ps, ArgumentError> {
+    let time: Ps = text.parse()?;
+    let wrong = || ArgumentError::Expected(format!("{LONGEST_INSTRUCTION} at most"));
+    (time <= LONGEST_INSTRUCTION)
+        .then_some(time)
+        .ok_or_else(wrong)
 }
 
 impl ReplayArgs {
@@ -69,7 +90,10 @@ impl ReplayArgs {
                 rounds: spec.rounds,
                 given: spec.given,
             });
-            (text.clone(), self.recording(&mut *kernel, CACHES)?)
+            (
+                text.clone(),
+                self.recording(&mut *kernel, CACHES, text, PATIENCE)?,
+            )
         } else if let Some(path) = &self.trace {
             let replay = traces::open_replay(path, Placement::Touch)?;
             let default = if replay.header().filter.is_some() {
@@ -79,9 +103,10 @@ impl ReplayArgs {
             };
             let program = replay.program(replay.cpus());
             let mut program = program.map_err(|error| traces::at(path, error))?;
-            let recording = self.recording(&mut program, default)?;
+            let name = path.display().to_string();
+            let recording = self.recording(&mut program, default, &name, u64::MAX)?;
             traces::failed(path, &replay)?;
-            (path.display().to_string(), recording)
+            (name, recording)
         } else {
             return Ok(None);
         };
@@ -99,9 +124,23 @@ impl ReplayArgs {
         }))
     }
 
-    fn recording(&self, program: &mut dyn Program, default: &str) -> Result<Recording, Error> {
-        let caches = caches(self.caches.as_deref().unwrap_or(default))?;
-        Ok(Recording::of(program, &caches, self.accesses))
+    /// What a program asks for; an error if it does so no more for `patience` instructions.
+    fn recording(
+        &self,
+        program: &mut dyn Program,
+        default: &str,
+        name: &str,
+        patience: u64,
+    ) -> Result<Recording, Error> {
+        let list = self.caches.as_deref().unwrap_or(default);
+        let recorded = Recording::of(program, &caches(list)?, self.accesses, patience);
+        recorded.map_err(|FitsCaches { accesses }| {
+            let why = format!(
+                "fits the caches {list}: after {accesses} accesses it asks memory for nothing; \
+                 give it more memory, smaller --caches, or --accesses {accesses}"
+            );
+            Error::unfit(name, why)
+        })
     }
 }
 
