@@ -48,11 +48,16 @@ def passages(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate([*text.splitlines(), ""], 1):
         fence = line.lstrip().startswith("```")
         fenced = fenced != fence
-        item = re.match(r"\s*(?:[-*]|\d+\.)\s+|#+ ", line)
-        if fence or fenced or item or not line.strip() or line.startswith(("|", "<!--")):
+        item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line)
+        heading = re.match(r"#+ ", line)
+        ends = fence or fenced or item or heading or not line.strip()
+        if ends or line.startswith(("|", "<!--")):
             if lines:
                 yield begins, " ".join(lines)
             lines = []
+        if heading and not fenced:
+            yield number, line[heading.end():]
+            continue
         if fence or fenced or not line.strip() or line.startswith("<!--"):
             continue
         if line.startswith("|"):

@@ -83,7 +83,7 @@ MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not ed
 SHARED = "parts"
 # Parts of one kind alone for which its own module has no room.
 BESIDE = {"Counted", "Disk", "HitTimes", "NotApplied"}
-# And those that make a module together.
+# Types that make a module together.
 TOGETHER = dict.fromkeys(
     ("AllocationSite", "CallFrame", "MissProfile", "ProfiledMisses", "ThreadMisses"), "profile")
 TOGETHER |= dict.fromkeys(

@@ -226,7 +226,7 @@ class Switched:
             "PROPTEST_RNG_SEED": "1",
             # A mutant that overflows is seen by a test, not by the compiler.
             "RUSTFLAGS": os.environ.get("RUSTFLAGS", "") + " -A arithmetic_overflow"}
-        # Not switched, and of these not built.
+        # Mutants without a switch, and those among them that do not build.
         self.left: set[int] = set()
         self.unviable: set[int] = set()
         self.programs: list[tuple[str, str, str]] = []

@@ -151,7 +151,7 @@ class Lab:
             (home / "published.csv").write_text(published)
 
     def arguments(self, *more: str) -> list[str]:
-        """Those of a call on this folder."""
+        """The arguments of a call on this folder."""
         return ["--experiments", str(self.root), "--sluice", str(self.sluice),
                 "--out", str(self.out), *more]
 

@@ -44,7 +44,7 @@ def printed() -> list[tuple[str, str]]:
 
 
 def written() -> list[tuple[str, str]]:
-    """The same as the domain has it: what is libvirt's by its elements, the rest as arguments."""
+    """The arguments of the domain: what is libvirt's by its elements, the rest as arguments."""
     domain = ElementTree.parse(EXAMPLE / "domain.xml").getroot()
 
     def one(path: str) -> ElementTree.Element:

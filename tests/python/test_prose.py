@@ -25,6 +25,7 @@ def test_a_sentence_has_forty_words_at_most() -> None:
     assert said(f"| a | {FORTY} more |") == [(1, "a sentence of 41")]
     # Items, cells and the targets of links are none of a sentence; code is one word.
     assert said(f"- {FORTY}\n- {FORTY}\n") == []
+    assert said(f"# One\n{FORTY}\n") == []
     assert said(f"{FORTY[10:]} `a b c`, [word](a.md#of-words).") == []
     assert said(f"{FORTY[5:]} `a`, `b` and `c`.") == []
 

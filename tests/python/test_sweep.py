@@ -427,7 +427,7 @@ def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixt
 def test_a_field_has_a_name_and_a_unit_at_an_axis(field: str, values: list[float],
                                                   label: str) -> None:
     assert labels.of_measure(field, field, values) == label
-    # Who names a measure names its axis.
+    # A measure with a name has it at its axis, too.
     assert labels.of_measure("gain", field, values) == "gain"
 
 

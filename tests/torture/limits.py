@@ -35,7 +35,7 @@ LIMITS = [
           "signal mode: a thread's stack must not lie on the device"),
 ]
 
-# And in rounds with a profile.
+# Limits of rounds with a profile.
 PROFILED = [
     Limit("small-context", ("event", "signal"), ("all",),
           "a profile walks the program's stack, which takes some KiB of it"),

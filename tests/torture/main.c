@@ -107,7 +107,7 @@ static void be_told(int count, char **arguments) {
     now.clock = (uint64_t)now.generation << 40;
 }
 
-/* The same program again, as its next generation. */
+/* This program starts itself again, as its next generation. */
 static void go_on_as_another(void) {
     char numbers[4][24];
     snprintf(numbers[0], sizeof *numbers, "%lu", now.seed);

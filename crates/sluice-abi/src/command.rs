@@ -284,9 +284,9 @@ pub struct Completion {
     pub pages: u64,
     /// Those for which something was done.
     pub changed: u64,
-    /// Those that were so already.
+    /// Pages that were so already.
     pub already: u64,
-    /// Those that were refused.
+    /// Pages that were refused.
     pub refused: u64,
     /// The first page that was refused, as a byte of the device.
     pub first_refused: u64,

@@ -27,7 +27,7 @@ macro_rules! cache_counters {
         /// Pages that the policy let go and that stayed, out of the program's sight; see
         /// `cache.inactive`.
         Deactivated: deactivated as deactivated;
-        /// Of these, those that were accessed before they left, so that the policy had them back.
+        /// Inactive pages that were accessed before they left, so that the policy had them back.
         Reactivated: reactivated as reactivated;
         /// Pages that cost a NAND program when they left although nothing was written to them
         /// (`host.device_write_back = all`).

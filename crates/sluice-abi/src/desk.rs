@@ -235,7 +235,7 @@ impl Desk {
         core::array::from_fn(|at| self.asks[at].state.load(Acquire))
     }
 
-    /// Frees what nobody has come for since: who asked has ended.
+    /// Frees answers that nobody has fetched since: their askers have ended.
     pub fn give_up(&self, before: &[u64; ASKS]) {
         for (ask, state) in self.asks.iter().zip(before) {
             if matches!(state % PHASES, CLAIMED | DONE) {

@@ -82,7 +82,7 @@ pub const CONTENTS_FILE: &str = "contents";
 pub const SHARED_SOCKET: &str = "shared.sock";
 /// Name in the session directory of the guest's ring of the session's first process, a link.
 pub const GUEST_RING_LINK: &str = "guest-ring";
-/// And of its statistics and residency map.
+/// Name in the session directory of a link to the first process's statistics and residency map.
 pub const VIEW_LINK: &str = "view";
 /// Name of the socket by which QEMU reaches the device as a disk.
 pub const DISK_SOCKET: &str = "disk";

@@ -75,7 +75,7 @@ pub fn mark_words(block: &StatsBlock, at_ns: u64, recorded: u64, name: &str) -> 
     words
 }
 
-/// Reads the words of a mark's file; nothing if they are none, as of a writer that was killed.
+/// Reads the words of a mark's file; nothing if they are no mark, as of a writer that was killed.
 pub fn read_mark(words: &[u64]) -> Option<Mark<'_>> {
     let (of_block, rest) = words.split_at_checked(WORDS)?;
     let (&[at_ns, recorded, len], rest) = rest.split_first_chunk()?;

@@ -22,13 +22,13 @@ pub struct OthersBlock {
     pub version: AtomicU64,
     /// Images in the sums.
     pub images: AtomicU64,
-    /// Of them, those that reached their end in good order.
+    /// Images that reached their end in good order.
     pub ended: AtomicU64,
-    /// Those that became another program by `exec`.
+    /// Images that became another program by `exec`.
     pub replaced: AtomicU64,
-    /// Those that are no copies of another process.
+    /// Images that are no copies of another process.
     pub execs: AtomicU64,
-    /// Those that an image before them became.
+    /// Images that an image before them became.
     pub follows: AtomicU64,
     /// Programs that they started without a fork that copies it.
     pub started: AtomicU64,

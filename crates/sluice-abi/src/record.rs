@@ -20,7 +20,7 @@ pub struct RecordHeader {
     pub halvings: AtomicU64,
     /// Times that a watched page was taken away.
     pub taken: AtomicU64,
-    /// Of these, those of a page that had been written since it came.
+    /// Traps of a page that had been written since it came.
     pub written: AtomicU64,
 }
 

@@ -70,7 +70,8 @@ pub struct StatsBlock {
     pub started_ns: AtomicU64,
     /// 1 when the process reached its end in good order.
     pub ended: AtomicU64,
-    /// 1 when this process came from a fork without exec, [`OF_SHARED_MEMORY`] when it is none.
+    /// 1 when this process came from a fork without exec, [`OF_SHARED_MEMORY`] for the device of
+    /// memory that processes share.
     pub forked: AtomicU64,
     /// Pages of the device; the residency map has a byte for each, [`MAP_AT`](crate::MAP_AT)
     /// bytes after the start of the block, and the heat follows ([`heat_at`](crate::heat_at)).

@@ -28,7 +28,7 @@
 #define SLUICE_INVALID 2
 
 /**
- * Not from a callback.
+ * The function may not be called from a callback.
  */
 #define SLUICE_BUSY 3
 
@@ -122,7 +122,7 @@ struct sluice_completion {
    */
   uint64_t latency_ps;
   /**
-   * Who sent it.
+   * The requester that sent it.
    */
   uint32_t requester;
   /**

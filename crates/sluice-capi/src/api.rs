@@ -27,7 +27,7 @@ pub const SLUICE_OK: i32 = 0;
 pub const SLUICE_FULL: i32 = 1;
 /// There is no such requester, address or time, or the requester sends requests of its own.
 pub const SLUICE_INVALID: i32 = 2;
-/// Not from a callback.
+/// The function may not be called from a callback.
 pub const SLUICE_BUSY: i32 = 3;
 /// The simulation has come to an end: nothing can happen any more, or Sluice has failed.
 pub const SLUICE_FAILED: i32 = 4;
@@ -49,7 +49,7 @@ pub struct Completion {
     pub at_ps: u64,
     /// From when it was sent until then.
     pub latency_ps: u64,
-    /// Who sent it.
+    /// The requester that sent it.
     pub requester: u32,
     /// Whether it was a write.
     pub is_write: bool,

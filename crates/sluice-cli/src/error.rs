@@ -64,7 +64,7 @@ pub enum Error {
     /// What the guest is made of lacks a part.
     #[error("{whole} no {part}")]
     Lacks {
-        /// Who should have it, with the verb.
+        /// Which part should have it, with the verb.
         whole: &'static str,
         part: String,
     },
@@ -84,7 +84,7 @@ pub enum Error {
          of it was on the device{why}"
     )]
     NotEntered { code: i32, why: &'static str },
-    /// Nobody on this host has a device to be watched.
+    /// No process on this host has a device to be watched.
     #[error("no process of this host is on a device: start one with `sluice run`")]
     NoProcess,
     /// A workload is larger than the device.

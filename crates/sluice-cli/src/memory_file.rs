@@ -15,7 +15,7 @@ impl MemoryFile {
     /// A file of this many zero bytes, for which memory is taken as it is written.
     pub fn new(name: &str, bytes: u64) -> Result<MemoryFile, Error> {
         let failed = |e| Error::system(format!("making a memory file of {bytes} bytes"))(e);
-        // Not closed by exec: the program opens it again by its path.
+        // An exec leaves it open: the program opens it again by its path.
         let made = memfd_create(name, MemfdFlags::empty());
         let file = File::from(made.map_err(|e| failed(e.into()))?);
         file.set_len(bytes).map_err(failed)?;

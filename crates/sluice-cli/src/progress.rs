@@ -34,7 +34,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// So many are done.
+    /// Shows how many are done.
     pub fn show(&self, done: u64) {
         self.bar.set_position(done);
     }

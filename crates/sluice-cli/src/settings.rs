@@ -27,8 +27,8 @@ pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
     checked(DeviceConfig::simulated(&raw)?)
 }
 
-/// The same, with other values for what the command line does not set, and what is set of a live
-/// run beside it.
+/// The device and the live settings of a run, with other values for what the command line does not
+/// set.
 pub fn resolve_live(
     args: &DeviceArgs,
     unless_set: &[(&str, &str)],

@@ -40,7 +40,7 @@ pub fn now() -> KeptCommand {
     }
 }
 
-/// That of an output folder.
+/// The command of an output folder.
 pub fn read(folder: &Path) -> std::io::Result<KeptCommand> {
     let text = std::fs::read(folder.join(FILE))?;
     Ok(serde_json::from_slice(&text)?)

@@ -43,7 +43,7 @@ pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
                 Some(last) if last == "trace" => Path::new("NEW.trace").to_owned(),
                 _ => path.with_extension("trace"),
             };
-            // By its name it would be what it is not.
+            // Unless the name says another format, the user has to give the format.
             let how = match Format::of_name(path) {
                 Some((format, _)) if format.name != "sluice" => "",
                 _ => " --from FORMAT",

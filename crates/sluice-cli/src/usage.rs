@@ -67,7 +67,7 @@ const PROCESS_FIRST: &str = "the process comes first: sluice ctl PID COMMAND";
 fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let is_layout = |line: &str| line.is_empty() || line.starts_with("For more information");
-    // Who mistypes an option does not mean a value.
+    // A user who mistypes an option does not mean a value.
     let is_odd = |line: &str| line.starts_with("tip: to pass") && line.contains("as a value");
     let lines = lines.map(str::trim);
     let lines = lines.filter(|line| !is_layout(line) && !is_odd(line));
@@ -97,7 +97,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
         ErrorKind::UnknownArgument if is_negative(told) => {
             format!("{told}; numbers are not negative here; {help}")
         }
-        // Such as `sluice ctl 1 pni`: a word where a command was expected.
+        // A word where a command was expected, such as `sluice ctl 1 pni`.
         ErrorKind::UnknownArgument if !told.contains("'-") && !place.choices.is_empty() => {
             format!("{told}; expected one of {}", place.choices.join(", "))
         }

@@ -71,7 +71,7 @@ fn a_live_curve_misses_each_cold_page_once() {
          --threads 1 --size 1MiB --passes 1 --pace 0ns --chase 0B --start cold",
     );
     assert_eq!(curve["on"], "live");
-    // And some of what the program itself allocates.
+    // The misses are those of the loads, and some of what the program itself allocates.
     let misses = curve["loads"][0]["misses"].as_u64().expect("a number");
     assert!((256..400).contains(&misses), "{misses}");
     // 256 misses of 40 us at least.

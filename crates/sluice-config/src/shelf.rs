@@ -14,7 +14,7 @@ pub(crate) const BASE: &str = "base";
 pub(crate) struct Shelf {
     /// What they are, in a word.
     pub what: &'static str,
-    /// Those that come with the program.
+    /// The presets that come with the program.
     pub presets: fn() -> &'static [Preset],
     /// The error for a name that none has: the name, and those that there are.
     pub unknown: fn(String, String) -> Error,

@@ -65,7 +65,7 @@
 #define SLUICE_CTL_RANGE -5
 
 /**
- * A null pointer, a text that is none or too long, an operation or counter that there is not.
+ * A null pointer, a text that is not UTF-8 or too long, or an unknown operation or counter.
  */
 #define SLUICE_CTL_INVALID -6
 
@@ -157,11 +157,11 @@ struct sluice_ctl_result {
    */
   uint64_t changed;
   /**
-   * Those that were so already.
+   * Pages that were so already.
    */
   uint64_t already;
   /**
-   * Those that were refused.
+   * Pages that were refused.
    */
   uint64_t refused;
   /**

@@ -35,7 +35,7 @@ pub const SLUICE_CTL_BUSY: i32 = -3;
 pub const SLUICE_CTL_GONE: i32 = -4;
 /// The range is empty, or not all of it is on the device.
 pub const SLUICE_CTL_RANGE: i32 = -5;
-/// A null pointer, a text that is none or too long, an operation or counter that there is not.
+/// A null pointer, a text that is not UTF-8 or too long, or an unknown operation or counter.
 pub const SLUICE_CTL_INVALID: i32 = -6;
 /// The device could not be reached for another reason, such as missing permission.
 pub const SLUICE_CTL_FAILED: i32 = -7;
@@ -79,9 +79,9 @@ pub struct CtlResult {
     pub pages: u64,
     /// Those for which something was done.
     pub changed: u64,
-    /// Those that were so already.
+    /// Pages that were so already.
     pub already: u64,
-    /// Those that were refused.
+    /// Pages that were refused.
     pub refused: u64,
     /// When it was done, nanoseconds since the device was started.
     pub done_ns: u64,

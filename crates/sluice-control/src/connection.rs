@@ -18,17 +18,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const LOOK_NS: u64 = 100_000_000;
 /// A guest looks for answers first after this, then after twice as long, and so on.
 const GUEST_LOOK: Duration = Duration::from_micros(20);
-/// And at least so often.
+/// A guest looks at least so often.
 const GUEST_LOOK_MAX: Duration = Duration::from_millis(1);
 /// A guest gives up after so long without any answer.
 const GUEST_LIMIT: Duration = Duration::from_secs(120);
 /// A client on the host gives up after so long without a sign of life of the server.
 const HOST_LIMIT: Duration = Duration::from_secs(20);
-/// And when the process was stopped for so long.
+/// A client that finds the process stopped gives up after so long.
 const STOPPED_LIMIT: Duration = Duration::from_secs(2);
 /// How long the server may take to finish with a channel's last client.
 const ATTACH_LIMIT: Duration = Duration::from_secs(5);
-/// And how long for one channel, before another is tried.
+/// How long a client tries one channel, before another.
 const CHANNEL_LIMIT: Duration = Duration::from_secs(1);
 /// How long the server of a guest's ring may take to mend what was written over.
 const MEND_LIMIT: Duration = Duration::from_secs(1);

@@ -36,7 +36,7 @@ pub enum Error {
         pid: u32,
         /// The name.
         name: String,
-        /// Those of its devices.
+        /// The names of its devices.
         names: String,
     },
     /// The device keeps nothing.
@@ -84,7 +84,7 @@ pub enum Error {
     )]
     NoMemory(u64),
     /// The kernel does not reveal where pages are.
-    #[error("/proc/self/pagemap does not tell where pages are: it needs root (CAP_SYS_ADMIN)")]
+    #[error("/proc/self/pagemap does not show where pages are: it needs root (CAP_SYS_ADMIN)")]
     Physical,
     /// A name that no mark can have.
     #[error("bad mark {0:?}: expected 1 to 64 letters, digits, `-`, `_` or `.`")]
@@ -103,7 +103,7 @@ pub enum Error {
     NotOnDevice(u64),
 }
 
-/// Who could look at the process.
+/// The user that could look at the process.
 fn who_may() -> &'static str {
     match sluice_region::own_user() {
         0 => "this root may not look at it, as in a container without CAP_SYS_PTRACE",

@@ -30,7 +30,7 @@ impl Memory {
     /// has as many bytes as the device.
     ///
     /// # Errors
-    /// [`Error::NoMemory`] if there is none.
+    /// [`Error::NoMemory`] if the guest has no such memory.
     pub fn find(bytes: u64) -> Result<Memory, Error> {
         Memory::find_in(Path::new("/sys"), bytes)
     }

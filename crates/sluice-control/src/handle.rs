@@ -170,8 +170,8 @@ fn both(a: &Completion, b: &Completion) -> Completion {
     sum
 }
 
-/// The operation on pages that the header has under this number. It has none for the block door,
-/// whose answers come before their time.
+/// The operation on pages that the header has under this number. The header has no number for the
+/// block door, whose answers come before their time.
 pub fn pages_operation(code: u32) -> Option<Operation> {
     use Operation::*;
     Operation::of(code)

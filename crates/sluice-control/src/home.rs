@@ -18,8 +18,8 @@ const SHARED_HOME: &str = "sluice-user-";
 pub const SHARED_MEMORY: &str = "/dev/shm";
 /// Where each user has a folder in memory, on most systems.
 const USERS: &str = "/run/user";
-/// The file of a session with the name of its device, where a program has several. The first one's
-/// has none.
+/// The file of a session with the name of its device, where a program has several. The session of
+/// the first device has no such file.
 pub const NAME_FILE: &str = "name";
 /// The name of the first device, where there are several.
 pub const FIRST: &str = "first";
@@ -81,7 +81,7 @@ impl Home {
     /// The folder, if it is a user's own.
     ///
     /// # Errors
-    /// Why it is none, such as that somebody else made it.
+    /// Why the folder is refused, such as that another user made it.
     pub fn open(path: &Path, user: u32) -> std::io::Result<Home> {
         let path = path.to_owned();
         open_folder(&path, Some(user)).map(|_| Home { path, user })

@@ -46,7 +46,7 @@ impl DeviceFiles {
     /// The device of a process: one under Sluice, or a `sluice` command that runs one.
     ///
     /// # Errors
-    /// Why it has none that can be commanded.
+    /// Why the process has no device that can be commanded.
     pub fn of_process(pid: u32) -> Result<DeviceFiles, Error> {
         match DeviceFiles::with_view(pid)? {
             place if place.ring.exists() => Ok(place),
@@ -57,7 +57,7 @@ impl DeviceFiles {
     /// The device of a process that need not have a ring: its statistics are there.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Why the process has no device.
     pub fn with_view(pid: u32) -> Result<DeviceFiles, Error> {
         let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
@@ -78,7 +78,7 @@ impl DeviceFiles {
     /// One of several devices, by its name.
     ///
     /// # Errors
-    /// Why there is none that can be looked at.
+    /// Why there is no device of this name that can be looked at.
     pub fn named(pid: u32, name: &str) -> Result<DeviceFiles, Error> {
         // Says why, if there is no device at all.
         let first = DeviceFiles::with_view(pid)?;

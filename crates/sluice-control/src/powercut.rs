@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// What the device can still program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// So many pages.
+    /// A number of pages.
     Pages(u64),
     /// With so many nanojoules, by `device.program_energy`.
     Nanojoules(u64),
@@ -34,7 +34,7 @@ pub struct PowerCut {
     pub most: u64,
     /// Written pages of the cache that were programmed.
     pub written: u64,
-    /// Those that were lost: each has what was programmed before.
+    /// Pages that were lost: each has what was programmed before.
     pub lost: Vec<u64>,
 }
 

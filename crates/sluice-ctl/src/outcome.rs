@@ -123,7 +123,7 @@ fn already(operation: Operation) -> &'static str {
         Operation::Prefetch => "cached already",
         Operation::Evict => "not cached",
         Operation::Cold => "cold already, or not cached",
-        Operation::Normal | Operation::Random | Operation::Sequential => "told so already",
+        Operation::Normal | Operation::Random | Operation::Sequential => "advised so already",
         _ => "with nothing to program",
     }
 }

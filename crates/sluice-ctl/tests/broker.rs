@@ -323,7 +323,7 @@ fn a_client_that_does_not_read_or_dies_holds_nobody_up() {
     request(&mut dead);
     drop(dead);
     broker.assert_well();
-    // As many as a user may have: it is well again once they are let go.
+    // A user has as many clients as are allowed: the broker is well again once they are let go.
     let deaf: Vec<UnixStream> = (0..4)
         .map(|_| {
             let mut client = broker.connect();

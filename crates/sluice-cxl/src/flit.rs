@@ -148,7 +148,7 @@ impl Header68 {
     }
 }
 
-/// Why a flit is none.
+/// Why 256 or 68 bytes are not a flit of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlitError {

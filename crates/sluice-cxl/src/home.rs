@@ -54,7 +54,7 @@ pub enum HomeError {
         /// Its number of targets.
         ways: usize,
     },
-    /// Not one weight for each target, or too many targets.
+    /// There is not one weight for each target, or there are too many targets.
     #[error(
         "decoder `{name}` has {targets} targets with the weights {weights:?}; give 1 to {MAX_WAYS} \
          targets a weight from 1 to 255 each"

@@ -28,13 +28,13 @@ pub struct FlitLink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// Not a rate.
+    /// The rate is none of the standard's.
     #[error("{rate} GT/s is no rate of a lane; valid are 8, 16, 32 and 64")]
     Rate {
         /// The rate that was asked for, GT/s.
         rate: u64,
     },
-    /// Not a width.
+    /// The width is none of the standard's.
     #[error("a link has no {lanes} lanes; valid are 1, 2, 4, 8 and 16")]
     Lanes {
         /// The lanes that were asked for.
@@ -117,7 +117,7 @@ pub struct Cost {
     pub flits: u64,
     /// Bytes of these flits.
     pub bytes: u64,
-    /// Of them, bytes of data.
+    /// Bytes of data among the bytes sent.
     pub payload: u64,
     /// Messages that they carried.
     pub messages: u64,

@@ -84,7 +84,7 @@ pub struct RwD {
     pub spid: u16,
     /// Port of the receiver, 12 bits.
     pub dpid: u16,
-    /// The bytes that are written, bit by byte: those opcodes have it that write parts.
+    /// The bytes that are written, bit by byte, in messages whose opcode writes a part of a line.
     pub enables: Option<u64>,
     /// The data; zero where the opcode reserves it.
     pub data: Line,

@@ -322,7 +322,7 @@ encoded! {
     DevLoad {
         /// Its queues are nearly empty.
         Light = 0b00, "Light Load";
-        /// As it should be.
+        /// The load is as it should be.
         Optimal = 0b01, "Optimal Load";
         /// The host should send less.
         Moderate = 0b10, "Moderate Overload";

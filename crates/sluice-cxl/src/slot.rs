@@ -211,7 +211,7 @@ impl Rates {
 
     /// A flit begins.
     pub fn next_flit(&mut self) {
-        // The only group of a 68-byte flit is none of the next one's.
+        // The only group of a 68-byte flit does not belong to the next flit.
         let last = self.groups[4];
         self.groups = [[0; 6]; 5];
         self.groups[0] = last;

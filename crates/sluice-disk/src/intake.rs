@@ -72,7 +72,7 @@ struct State {
     is_serving: bool,
     /// Whether what is being carried out is a flush, which may take any time.
     is_away: bool,
-    /// Those that wait for their time, by that and then in order.
+    /// Requests that wait for their time, by that and then in order.
     due: BTreeMap<(u64, u64), Due>,
     number: u64,
     /// Whether the queue may have more that were not taken for want of room.
@@ -296,7 +296,7 @@ impl State {
         }
         drop(ring);
         let answered_ns = now_ns();
-        // One that is answered before its time says nothing of the device.
+        // A request that is answered before its time shows nothing of the device.
         if due.done.is_timed && answered_ns >= due.done.at_ns {
             let since = |at_ns: u64| at_ns.saturating_sub(due.taken_ns);
             let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);

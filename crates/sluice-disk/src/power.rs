@@ -13,7 +13,7 @@ pub struct Power(Switch);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Switch(Arc<Mutex<bool>>);
 
-/// Nobody turns the switch off as long as this is there.
+/// The switch stays on as long as this is there.
 pub(crate) struct Held<'a>(MutexGuard<'a, bool>);
 
 impl Power {

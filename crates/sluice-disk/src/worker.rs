@@ -20,7 +20,7 @@ enum End {
     Done(Asked),
     /// It failed; why, if it was the device that could not serve it.
     Failed(Option<String>),
-    /// Nobody is there who would hear of it.
+    /// No end is left that would hear of it.
     Unheard,
 }
 

@@ -88,9 +88,9 @@ impl Default for Options {
 pub struct Interval {
     /// Accesses issued.
     pub accesses: u64,
-    /// Those that did not go behind the cache: mapped pages, hits and merges.
+    /// Accesses that did not go behind the cache: mapped pages, hits and merges.
     pub hits: u64,
-    /// Those that did.
+    /// Accesses that went behind the cache.
     pub misses: u64,
 }
 

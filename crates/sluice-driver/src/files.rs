@@ -132,7 +132,7 @@ struct Reader {
 enum Step {
     /// The software has done its part: the device is asked.
     Ask,
-    /// So many lines were copied.
+    /// The copy of so many lines has ended.
     Copy(u64),
 }
 

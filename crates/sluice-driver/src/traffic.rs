@@ -32,7 +32,7 @@ pub struct TrafficResult {
     pub misses: Histogram,
     /// Latencies of the dependent loads.
     pub chase: Histogram,
-    /// Of every access: equal runs have equal hashes.
+    /// A hash of every access: equal runs have equal hashes.
     pub hash: Fnv,
 }
 

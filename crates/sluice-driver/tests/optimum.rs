@@ -28,7 +28,7 @@ fn misses_are_those_of_the_plain_one() {
             let expected: u64 = (0..sets).map(of_set).sum();
             let misses = optimum(&pages, sets, ways, SetIndex::Modulo);
             assert_eq!(misses, expected, "{} {sets}", trace.name);
-            // The same with numbers far apart, of which no list has room for each.
+            // Now with numbers far apart, of which no list has room for each.
             let far: Vec<u32> = pages.iter().map(|page| page + FAR / sets * sets).collect();
             let misses = optimum(&far, sets, ways, SetIndex::Modulo);
             assert_eq!(misses, expected, "{} {sets}, far", trace.name);

@@ -55,7 +55,7 @@ fn listed(threads: &[&[(&[Instr], Step)]]) -> Listed {
     }
 }
 
-/// Of each access whose it is and its line.
+/// The CPU and the line of each access.
 fn in_order(recording: &Recording) -> Vec<(u16, u64)> {
     let mut next = vec![0; recording.cpus.len()];
     let of = |cpu: &u16| {

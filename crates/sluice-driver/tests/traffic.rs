@@ -328,7 +328,7 @@ fn it_can_be_stopped() {
     assert!(traffic(&mut device(&[("cache.capacity", "64MiB")]), &long, || true).is_none());
 }
 
-/// Who asked, by page, as a policy learns it.
+/// The threads that asked, by page, as a policy learns it.
 type Asked = Arc<Mutex<BTreeSet<(u32, Option<u32>)>>>;
 
 /// Lets the last page leave that came, and keeps who asked for what.

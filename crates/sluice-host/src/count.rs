@@ -103,8 +103,8 @@ impl<A: Artifact> Host<'_, A> {
         }
     }
 
-    /// What was counted since counting began. The device's counters are none of a host's whose
-    /// device is behind a port.
+    /// The counts since counting began. They have no device's counters if the host's device is
+    /// behind a port.
     pub fn results(&self) -> HostStats {
         let time = self.now.saturating_sub(self.began);
         let sum = |of: fn(&Core<A>) -> u64| self.cores.iter().map(of).sum();

@@ -24,7 +24,7 @@ pub(super) struct SharedCache {
     asked: usize,
     /// By line: when the last one came or comes.
     ready: Box<[(u32, Ps); KNOWN]>,
-    /// Those of them whose place another line has taken while they were on their way.
+    /// Lines whose place another line has taken while they were on their way.
     displaced: Vec<(u32, Ps)>,
     pub stats: LevelStats,
 }

@@ -51,13 +51,13 @@ pub(super) struct Misses {
     open: Bits,
     /// By line: the last miss for it.
     by_line: Box<[u32; 1 << KNOWN_BITS]>,
-    /// Those of them whose place another has taken while they had no answer.
+    /// Misses whose place another has taken while they had no answer.
     displaced: Vec<u32>,
     /// MSHRs: until when each is taken.
     mshrs: Vec<Ps>,
     /// The one that is free first.
     first: usize,
-    /// Those that have no MSHR yet, in order.
+    /// Misses that have no MSHR yet, in order.
     waiting: VecDeque<u32>,
     /// Since when they wait, if no MSHR has a time at which it is free.
     pub stalled_since: Option<Ps>,
@@ -168,7 +168,8 @@ impl Misses {
         std::mem::replace(&mut self.ring[miss as usize].waiters, NOBODY)
     }
 
-    /// Nobody waits for it any more. Says whether it is the core's alone, and now forgotten.
+    /// No instruction waits for the miss any more. Says whether it is the core's alone, and now
+    /// forgotten.
     pub fn give_up(&mut self, miss: u32) -> bool {
         if !self.is_open(miss) {
             return false;
@@ -225,7 +226,7 @@ impl Misses {
         self.waiting.pop_front()
     }
 
-    /// Nobody waits any more.
+    /// No miss waits for an MSHR any more.
     pub fn stop_waiting(&mut self) {
         self.waiting.clear();
         self.stalled_since = None;

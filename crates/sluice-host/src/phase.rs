@@ -15,7 +15,7 @@ pub(super) struct Mark {
 }
 
 pub(super) struct Phase {
-    /// Of each phase that the program names.
+    /// The figures of each phase that the program names.
     pub told: Vec<PhaseStats>,
     /// The one that is under way.
     current: usize,

@@ -67,7 +67,7 @@ pub(super) struct Waiter {
     pub core: u32,
     pub miss: u32,
     pub mshr: usize,
-    /// When it would have the line if the L3 had it: it has it no earlier.
+    /// When the miss would have the line if the L3 had it: it has the line no earlier.
     pub at: Ps,
 }
 
@@ -144,7 +144,7 @@ impl Port {
         });
     }
 
-    /// Those that wait for a line that is under way.
+    /// The requests that wait for a line that is under way.
     pub fn waiters(&mut self, line: u32) -> Option<&mut Vec<Waiter>> {
         let tag = self.lines.iter().position(|asked| *asked == line)?;
         Some(&mut self.reads[tag].1)

@@ -26,7 +26,7 @@ pub struct Peer {
 
 /// What a host may do with shared lines.
 pub(super) struct Shared {
-    /// Those that it may write.
+    /// Lines that it may write.
     pub owned: Bits,
     /// What was done since last asked, if anybody does.
     pub log: Option<Vec<Performed>>,

@@ -23,7 +23,7 @@ pub struct CoreTime {
 pub struct LevelStats {
     /// Found.
     pub hits: u64,
-    /// Not found.
+    /// Lookups that did not find their line.
     pub misses: u64,
     /// Of the hits, those to a line that was still on its way.
     pub merges: u64,
@@ -112,7 +112,7 @@ pub struct MigrationStats {
     pub promotions: u64,
     /// Pages moved back.
     pub demotions: u64,
-    /// Of these, the ones whose contents had to be written.
+    /// Demotions of pages whose contents had to be written.
     pub dirty_demotions: u64,
     /// Promotions given up: the look-aside buffer was full.
     pub buffer_full: u64,
@@ -158,7 +158,7 @@ pub struct Sample {
     pub instructions: u64,
     /// Accesses that left the processor.
     pub accesses: u64,
-    /// Those that waited for flash.
+    /// Accesses that waited for flash.
     pub flash: u64,
     /// Context switches.
     pub switches: u64,

@@ -224,7 +224,7 @@ fn others_leave_the_program_nothing() {
         let mut memory = memory(migration, &[("cache.capacity", "32KiB")]);
         memory.fill_with_others(12, &others(100, 1));
         assert_eq!(at_home(&mut memory), [], "{migration:?}");
-        // Those that were in the cache have made room for 16.
+        // The pages that were in the cache have made room for 16.
         let programs = memory.device().stats().host_programs;
         assert_eq!(programs, 8, "{migration:?}");
     }

@@ -182,7 +182,8 @@ fn a_page_that_is_not_marked_stays() {
     assert_eq!(promoted, [0, 0, 1]);
 }
 
-/// As many are active as host memory has frames: four others later, the first has to begin anew.
+/// As many pages are active as host memory has frames: four others later, the first has to begin
+/// anew.
 #[test]
 fn the_page_active_for_longest_is_not_any_more() {
     let promoted = |others: u64| {

@@ -192,7 +192,7 @@ impl Linear {
         let at = self.pairs_at(number);
         let mut line = start;
         for (index, (feature, _)) in self.example(number).iter().enumerate() {
-            // Those of a line come with one load, as a compiler would not but an L1 does.
+            // The pairs of a line come with one load, as a compiler would not but an L1 does.
             if index % LINE_PAIRS == 0 {
                 line = rec.load_after(at + index as u64 * PAIR, start);
             }

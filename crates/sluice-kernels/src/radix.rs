@@ -47,7 +47,7 @@ const WORK_COUNT: u32 = 5;
 /// Those of the permuting loop: four address sums, the move between two registers of the shift,
 /// the increment, the jump.
 const WORK_PERMUTE: u32 = 11;
-/// Those of the sum for a bucket.
+/// Instructions of the sum for a bucket.
 const WORK_RANK: u32 = 4;
 
 /// Slots of a thread's stack.

@@ -99,7 +99,7 @@ struct Ycsb {
     layout: Layout,
     keys: Zipf,
     index: Tree,
-    /// Of every field of every tuple, the operation that wrote it, from 1.
+    /// For every field of every tuple, the operation that wrote it, from 1.
     written: Vec<[u32; FIELDS as usize]>,
     /// Transactions that were finished.
     done: u64,
@@ -201,7 +201,7 @@ impl Ycsb {
         }
         rec.store_after(value, b);
         rec.work(1);
-        // And loses it: tail, length, and both allocations.
+        // Gives the entry back: tail, length, and both allocations.
         for at in [LINE, LINE + 8, 0, 2 * LINE] {
             rec.store(node + at);
         }
@@ -303,7 +303,7 @@ mod tests {
         assert_footprint(&INFO, |scale| {
             Layout::new(&options(24, scale, 0)).arena.footprint()
         });
-        // And it is the one that the kernel has.
+        // The kernel has this skew.
         let layout = Layout::new(&options(24, 2048, 0));
         let kernel = make(&options(24, 2048, 0));
         assert_eq!(kernel.footprint(), layout.arena.footprint());

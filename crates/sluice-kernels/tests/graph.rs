@@ -7,7 +7,7 @@ use sluice_params::RawConfig;
 use sluice_units::Rng;
 
 const NAMES: &[&str] = &["bfs-dense", "bc", "radix", "srad"];
-/// Those of ESF's traces and of SPEC CPU2017's stand-ins.
+/// The kernels of ESF's traces and of SPEC CPU2017's stand-ins.
 const ESF: &[&str] = &[
     "btree",
     "linear",

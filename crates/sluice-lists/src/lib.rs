@@ -39,7 +39,7 @@ fn node_of<N: IndexType>(link: u32) -> Option<N> {
 }
 
 impl<L: IndexType, N: IndexType> Lists<L, N> {
-    /// So many empty lists.
+    /// Makes empty lists.
     pub fn new(lists: u32, nodes: u32) -> Lists<L, N> {
         Lists {
             links: vec![[NIL; 2]; nodes as usize],

@@ -167,7 +167,7 @@ sluice_abi::device_counters! { [counters] {
         refused,
         /// Pages read by the block door.
         block_reads,
-        /// Those of them that came from the cache.
+        /// Pages read by the block door that came from the cache.
         block_cache_hits,
         /// Pages written by the block door.
         block_writes,

@@ -15,7 +15,7 @@ fn standard(name: &str) -> &'static Standard {
     STANDARDS.iter().find(|s| s.name == name).unwrap()
 }
 
-/// Those that refresh; the other is in `dram_macsim`.
+/// The standards that refresh; the other is in `dram_macsim`.
 fn standards() -> impl Iterator<Item = &'static Standard> {
     STANDARDS.iter().filter(|s| s.rfc > Ps::ZERO)
 }
@@ -165,7 +165,7 @@ fn a_read_fits_in_before_the_refresh_or_waits_for_its_end() {
         }
         let late = after + Ps(1);
         assert_eq!(read(&mut dram(s.name, PACKED), late, 0).0, late + idle);
-        // And every row is closed by it.
+        // A refresh closes every row.
         let mut twice = dram(s.name, PACKED);
         read(&mut twice, Ps::ZERO, 0);
         assert_eq!(read(&mut twice, after, 0).1, Row::Closed);

@@ -35,7 +35,7 @@ struct Twin {
     /// When each page was there, or will be.
     ready: BTreeMap<u64, Ps>,
     gone: Vec<u64>,
-    /// Of those that left, how many were written, and how many prefetched in vain.
+    /// How many of the pages that left were written, and how many were prefetched in vain.
     dirty: u64,
     unused: u64,
 }

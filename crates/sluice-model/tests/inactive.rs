@@ -110,7 +110,7 @@ impl Twin {
     }
 }
 
-/// The same accesses for the device and its twin, each after all flash work of the last.
+/// The device and its twin get the same accesses, each after all flash work of the last.
 fn agree(policy: &str, inactive: &str, inactive_max: usize, is_seen: bool) -> Twin {
     let bytes = |pages: u64| format!("{}B", pages * PAGE_BYTES);
     let (capacity, cache) = (bytes(PAGES), bytes(CACHE as u64));

@@ -42,7 +42,7 @@ pub(super) struct Asked {
 
 /// Answers to hosts.
 pub(super) struct Answers {
-    /// Those that have come since last asked.
+    /// Events that have come since the host last asked.
     come: VecDeque<HostEvent>,
     /// By packet: where the time in its device went.
     replies: Vec<Option<Reply>>,

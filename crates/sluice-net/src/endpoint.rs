@@ -164,7 +164,7 @@ enum Memory {
 /// A device whose time may be ahead of the fabric's.
 struct AheadDevice {
     device: Device,
-    /// By how much, for what it did before the start.
+    /// How far its clock is ahead, for what it did before the start.
     ahead: Ps,
 }
 

@@ -13,7 +13,7 @@ pub const CHANNELS: usize = Channel::ALL.len();
 pub struct Sizes {
     /// Bytes on a link, by channel, headers included.
     pub bytes: [u32; CHANNELS],
-    /// Of them data.
+    /// Bytes of data by channel.
     pub payload: [u32; CHANNELS],
 }
 
@@ -32,7 +32,7 @@ impl Sizes {
         }
     }
 
-    /// Those of CXL's messages in full flits.
+    /// The sizes of CXL's messages in full flits.
     pub fn of_flits(mode: FlitMode) -> Sizes {
         let line = LINE_BYTES as u32;
         Sizes {

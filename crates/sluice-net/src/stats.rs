@@ -10,7 +10,7 @@ use sluice_units::Ps;
 pub struct Completed {
     /// What its sender called it; for a requester's own, how many were issued before it.
     pub tag: u64,
-    /// Who issued it.
+    /// The requester that issued it.
     pub requester: RequesterId,
     /// When it came back.
     pub at: Ps,

@@ -10,7 +10,7 @@ pub enum ConfigError {
         key: String,
         /// The keys that it may mean, or the first that there are, for the message.
         hint: String,
-        /// Those of its table, or in which tables they are.
+        /// The keys of its table, or in which tables they are.
         valid: String,
     },
     /// The parameter does not take this value.

@@ -38,7 +38,7 @@ impl RawConfig {
         }
     }
 
-    /// The same, whose keys this command lists: messages name it.
+    /// These values, with the command that lists their keys: messages name it.
     pub fn shown_by(self, shown_by: &'static str) -> RawConfig {
         RawConfig { shown_by, ..self }
     }

@@ -18,7 +18,7 @@ pub trait Declared: Typed {
 /// What [`Kind::SizeOrShare`] and [`Kind::CountOrShare`] take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount<T> {
-    /// So much.
+    /// An absolute amount.
     Absolute(T),
     /// A share of what the parameter's meaning says.
     Share(Ratio),

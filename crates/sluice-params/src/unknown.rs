@@ -2,9 +2,9 @@
 
 use crate::error::{ConfigError, nearest};
 
-/// So many keys are named at most where a key may mean several.
+/// A message names at most so many keys where a key may mean several.
 const NEAR: usize = 4;
-/// So many keys of a table are named, all of them or the first.
+/// A message names so many keys of a table, all of them or the first.
 const NAMED: usize = 8;
 
 /// The error of a key that is none of `keys`, which the command `shown_by` lists, if one does.

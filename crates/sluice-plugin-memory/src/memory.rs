@@ -171,7 +171,7 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
             *context.owes -= 1;
             (context.done)(PacketId(id));
         }
-        // Not one of its requests, or reported before.
+        // The id is not one of its requests, or was reported before.
         _ => context.refused.set(context.refused.get() + 1),
     }
 }

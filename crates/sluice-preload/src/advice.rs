@@ -67,7 +67,7 @@ pub fn advise(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Option
 /// Advice for what is the program's of a part of the arena, in order. The kernel reports holes when
 /// it is through, and beyond the arena there is nothing of the program's.
 fn advise_part(engine: &Engine, part: Part, advice: c_int) -> Result<(), i32> {
-    // What is no advice is none anywhere.
+    // The kernel refuses a value that is no advice, whatever the range.
     // SAFETY: of no memory at all.
     unsafe { raw_madvise(part.addr, 0, advice)? };
     let end = part.addr + part.len;
@@ -186,8 +186,8 @@ fn populate(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(
     })
 }
 
-/// The same of a window of the device file. `None` where the program may not access it so, which
-/// the kernel says.
+/// Populates a window of the device file. `None` where the program may not access it so, which the
+/// kernel says.
 fn populate_window(range: Range<usize>, to_write: bool) -> Option<Result<(), i32>> {
     if !may_access(range.clone(), to_write) {
         return None;

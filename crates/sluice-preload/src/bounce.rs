@@ -106,7 +106,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// So many bytes of the program's. What of them the device does not serve is the kernel's.
+    /// Takes so many bytes of the program's. The kernel serves those that the device does not.
     pub fn new(place: &'a Place, theirs: *mut c_void, bytes: usize, way: Way) -> Side<'a> {
         let is_served = |engine: &Engine| {
             let (start, end) = (theirs as usize, (theirs as usize).saturating_add(bytes));

@@ -36,7 +36,8 @@ pub fn allocations() -> Option<Guard<'static, Dlmalloc<Arena>>> {
     HEAP.lock_as(holder())
 }
 
-/// The same for a thread that takes memory: what handlers have given back is there again.
+/// As [`allocations`], for a thread that takes memory: what handlers have given back is there
+/// again.
 #[inline(always)]
 pub fn allocations_to_take() -> Option<Guard<'static, Dlmalloc<Arena>>> {
     let mut heap = allocations()?;

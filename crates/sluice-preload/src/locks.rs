@@ -74,7 +74,8 @@ fn lock(attempt: impl Fn() -> c_int) -> Option<c_int> {
     Some(attempt()).filter(|result| *result != libc::EBUSY)
 }
 
-/// The same of a semaphore, at which a thread can be cancelled.
+/// What the attempt at a semaphore says, unless it would have to wait. A thread can be cancelled
+/// there.
 fn semaphore(attempt: impl Fn() -> c_int) -> Option<c_int> {
     let before = errno();
     // SAFETY: no arguments.

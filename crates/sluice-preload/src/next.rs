@@ -9,7 +9,7 @@ pub type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_voi
 
 /// The C library's `dlsym`, past the hook.
 pub fn lookup() -> Lookup {
-    /// Those that it has had, here and on other architectures.
+    /// The versions that it has had, here and on other architectures.
     const VERSIONS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.17", c"GLIBC_2.2.5"];
     static FOUND: AtomicUsize = AtomicUsize::new(0);
     if FOUND.load(Relaxed) == 0 {

@@ -17,7 +17,7 @@ use sluice_region::PAGE;
 
 /// Bytes of a piece that is kept.
 const KEPT_BYTES: usize = 64 << 10;
-/// As many as are usually in use at once.
+/// Pieces that are kept, as many as are usually in use at once.
 const KEPT: usize = 16;
 
 static SPARE: [AtomicPtr<u8>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
@@ -95,7 +95,7 @@ impl Place {
 /// A piece, aligned as direct input and output wants it.
 pub struct Piece<'a> {
     pub at: *mut u8,
-    /// As many as were asked for.
+    /// The bytes that were asked for.
     pub bytes: usize,
     layout: Layout,
     note: Option<&'static Use>,

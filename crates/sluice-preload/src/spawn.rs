@@ -177,7 +177,7 @@ struct Actions {
 /// The whole of them, with what is reserved.
 const ACTIONS_BYTES: usize = size_of::<libc::posix_spawn_file_actions_t>();
 
-/// One of them: what is to be done, and three words for it.
+/// One action: what is to be done, and three words for it.
 #[repr(C)]
 struct Action {
     tag: c_int,

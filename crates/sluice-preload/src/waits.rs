@@ -310,7 +310,7 @@ struct Set<'a> {
     words: usize,
 }
 
-/// As many as the type has.
+/// The words that the type has.
 const SET_WORDS: usize = size_of::<fd_set>() / size_of::<c_long>();
 
 impl<'a> Set<'a> {

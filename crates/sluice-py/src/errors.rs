@@ -103,13 +103,13 @@ pub fn refused(py: Python<'_>, why: &sluice_model::Refused) -> PyErr {
     raise(py, &why.to_string(), &details)
 }
 
-/// The exception for an answer of a policy that is none; what the answer itself raised while it
-/// was looked at stays as it is.
+/// The exception for a policy's answer that is no slot. An exception raised while the answer was
+/// looked at stays as it is.
 pub fn answer(given: &Bound<'_, PyAny>, error: &PyErr, what: &str, expected: &str) -> PyErr {
     no_answer(given, error, "policy", what, expected)
 }
 
-/// The same for the answer of a prefetcher.
+/// The error for the answer of a prefetcher.
 pub fn picks(given: &Bound<'_, PyAny>, error: &PyErr, what: &str) -> PyErr {
     no_answer(given, error, "prefetcher", what, "page numbers")
 }
@@ -149,7 +149,7 @@ fn of_class(py: Python<'_>, argument: &str, message: &str) -> PyErr {
     raise(py, message, &details)
 }
 
-/// The exception for a workload that is none.
+/// The exception for a workload that is refused.
 pub fn workload(py: Python<'_>, error: &WorkloadError) -> PyErr {
     let (key, value, expected) = match error {
         WorkloadError::NoHost(kind) => (None, Some(kind.clone()), None),

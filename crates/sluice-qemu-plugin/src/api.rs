@@ -154,7 +154,7 @@ api! {
     insn_data = c"qemu_plugin_insn_data": InsnData,
     /// Instructions of a block.
     block_insns = c"qemu_plugin_tb_n_insns": unsafe extern "C" fn(*const Block) -> usize,
-    /// One of them.
+    /// An instruction of a block.
     block_insn = c"qemu_plugin_tb_get_insn":
         unsafe extern "C" fn(*const Block, usize) -> *mut Insn,
     /// The size of an access, as a power of two.

@@ -76,7 +76,7 @@ impl<T> Pipe<T> {
         }
         if !batch.is_empty() {
             let full = std::mem::replace(batch, self.buffer());
-            // Nobody there: what went wrong has been said.
+            // If the receiver is gone, its error has been reported.
             let _ = self.full.send(Message::Batch(cpu, full));
         }
     }

@@ -95,7 +95,7 @@ impl Pagemap {
         self.is_but(page, category, 0)
     }
 
-    /// The same of a page that is in one category and not in another.
+    /// Regions of one page in one category and not in another: 1, 0, or negative on error.
     fn is_but(&self, page: usize, category: u64, not: u64) -> i64 {
         let mut region = PageRegion::default();
         let mut arg = PmScanArg {
@@ -134,7 +134,8 @@ impl Pagemap {
         self.each_region(range, PAGE_IS_PRESENT | PAGE_IS_FILE, 0, each);
     }
 
-    /// The same of pages that were dropped and protected, as [`Pagemap::was_protected`] has it.
+    /// Calls `each` with the ranges that were dropped and protected, as [`Pagemap::was_protected`]
+    /// has it.
     pub fn each_protected(&self, range: Range<usize>, each: impl FnMut(Range<usize>)) {
         self.each_region(range, PAGE_IS_SWAPPED, PAGE_IS_WRITTEN, each);
     }

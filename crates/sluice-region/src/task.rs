@@ -16,7 +16,7 @@ pub type Main = extern "C" fn(*mut c_void) -> !;
 /// Which descriptors a thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Descriptors {
-    /// Those of the thread that makes it.
+    /// The descriptors of the thread that makes it.
     Shared,
     /// Copies of them, which [`own_nothing`] closes.
     Copied,

@@ -5,7 +5,7 @@ use crate::valgrind::is_valgrind;
 use crate::{Lost, NO_DESCRIPTOR, PAGE, sys};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
-/// Who answers a fault.
+/// What answers a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UffdKind {
     /// Faults are read as events by another thread; the kernel's own accesses work too.

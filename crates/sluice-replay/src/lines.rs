@@ -35,7 +35,7 @@ pub struct LinesOfCpu {
 }
 
 impl LinesOfCpu {
-    /// Those of a CPU, which has accesses in these blocks.
+    /// The lines of a CPU, which has accesses in these blocks.
     pub fn new(
         trace: Arc<Blocks>,
         cpu: u32,

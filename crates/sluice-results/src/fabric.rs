@@ -138,7 +138,7 @@ pub struct FabricFigures {
     pub coherence: Option<Coherence>,
     /// Virtual switches.
     pub vcs: Vec<VcsUse>,
-    /// Of every completion: two runs with the same input have the same.
+    /// A hash of every completion: two runs with the same input have the same one.
     pub hash: String,
 }
 
@@ -261,7 +261,7 @@ pub struct HopGroup {
     pub hops: usize,
     /// Their mean latency, ns.
     pub latency_ns: f64,
-    /// Of it, waiting for a link in a switch, ns.
+    /// Part of the latency: waiting for a link in a switch, ns.
     pub switch_queue_ns: f64,
 }
 

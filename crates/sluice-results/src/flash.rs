@@ -85,7 +85,7 @@ pub struct BlockDoor {
     pub requests: u64,
     /// Pages read.
     pub pages_read: u64,
-    /// Those of them that came from the cache.
+    /// Pages read that came from the cache.
     pub cache_hits: u64,
     /// Pages written.
     pub pages_written: u64,

@@ -135,17 +135,17 @@ impl Others {
         self.number(|block| &block.images)
     }
 
-    /// Those that became another program.
+    /// Images that became another program.
     pub fn replaced(&self) -> u64 {
         self.number(|block| &block.replaced)
     }
 
-    /// Those that came from an `exec` or a program's start.
+    /// Images that came from an `exec` or a program's start.
     pub fn execs(&self) -> u64 {
         self.number(|block| &block.execs)
     }
 
-    /// Those that an image before them became.
+    /// Images that an image before them became.
     pub fn follows(&self) -> u64 {
         self.number(|block| &block.follows)
     }

@@ -137,7 +137,7 @@ impl Process {
         }
     }
 
-    /// The same with the figures of its latencies only.
+    /// This process, with the figures of its latencies only.
     pub(crate) fn without_latencies(self) -> Process {
         Process {
             latencies: None,
@@ -212,7 +212,7 @@ pub struct ProcessResult {
 pub struct OtherProcesses {
     /// How many processes and program images these are.
     pub images: u64,
-    /// Of them, those that ran to their end.
+    /// Processes and images that ran to their end.
     pub ended: u64,
     /// Faults on pages of the device, of every kind.
     pub traps: u64,

@@ -50,7 +50,7 @@ pub struct CallFrame {
     pub function: Option<String>,
     /// The source file, if the module has debug information.
     pub file: Option<String>,
-    /// And the line.
+    /// The line in the file.
     pub line: Option<u32>,
 }
 
@@ -218,7 +218,7 @@ fn thread_of(thread: &ProfiledThread, pid: u64) -> ThreadMisses {
     }
 }
 
-/// Those that cost most come first; the rest is summed up.
+/// The sites that cost most come first; the rest is summed up.
 fn sort(profile: &mut MissProfile) {
     let cost = |missed: &ProfiledMisses| (missed.waited_ns, missed.misses);
     let order = |a: &ProfiledMisses, b: &ProfiledMisses| cost(b).cmp(&cost(a));

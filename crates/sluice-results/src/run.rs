@@ -44,7 +44,7 @@ pub struct Run<'a> {
     pub pid: u64,
     /// The processes of the session that are listed one by one.
     pub processes: &'a [Process],
-    /// And the sum of the others.
+    /// The sum of the processes that are not listed.
     pub others: &'a Others,
 }
 

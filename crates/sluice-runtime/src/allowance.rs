@@ -51,7 +51,7 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    /// Who spends 11 µs whenever he may, and works for 40 µs else.
+    /// A thread that spends 11 µs whenever it may, and works for 40 µs otherwise.
     #[test]
     fn the_share_of_the_time_is_bounded() {
         for one_in in [10, 20, 50] {

@@ -14,7 +14,7 @@ use sluice_region::{Mapping, PAGE, call_on_stack, raw_madvise, sys};
 
 /// Stack for one call, with a page that nobody may touch at its lower end.
 const STACK: usize = 16 * PAGE;
-/// So many calls at once; more wait.
+/// Calls that have a stack at once; others wait.
 const CALLS: usize = 256;
 /// Stack of a thread of the runtime, with room for what policies from outside need.
 const THREAD_STACK: usize = 1 << 20;

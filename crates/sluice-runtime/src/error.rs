@@ -131,7 +131,7 @@ pub enum StartError {
         /// Why the operating system refused.
         source: io::Error,
     },
-    /// Nobody waits for this process any more.
+    /// The session waits for this process no more.
     #[error("{}: the session has ended and is being removed", dir.display())]
     Ended {
         /// The session's directory.
@@ -147,7 +147,7 @@ pub enum StartError {
     #[error("cannot install a SIGBUS handler")]
     Handler,
     /// Signal mode cannot keep the C library's buffers off the device.
-    #[error("this C library does not tell where its streams allocate; use --trap event")]
+    #[error("this C library does not show where its streams allocate; use --trap event")]
     Streams,
 }
 

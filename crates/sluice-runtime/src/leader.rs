@@ -9,7 +9,7 @@ use sluice_region::{Ended, OwnStat, futex_wait_either, futex_wake, sys};
 
 /// How often to look once the first thread has ended.
 const LOOK_NS: u64 = 20_000_000;
-/// And where the kernel does not say when that is.
+/// How often to look where the kernel does not say when the leader has ended.
 const LOOK_WITHOUT_WORD_NS: u64 = 1_000_000_000;
 
 /// The word that the kernel clears at the end of the process's first thread.

@@ -7,7 +7,7 @@ use sluice_region::{CpuSet, thread_id, with_exact_sleep, yield_cpu};
 
 /// A sleeper is awake so long before its deadline, at most, and spins the rest.
 const EARLY_MAX_NS: u64 = 120_000;
-/// And so long at least.
+/// A sleeper is awake so long before its deadline, at least.
 const EARLY_MIN_NS: u64 = 8_000;
 /// A sleep shorter than this is none.
 const SLEEP_MIN_NS: u64 = 8_000;

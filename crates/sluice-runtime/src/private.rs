@@ -13,7 +13,7 @@ use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_writ
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
 /// the latest, so that even without waits it is a rare trap that pays for it.
 const LIMBO_PAGES: usize = 256;
-/// So many are freed earlier when there is time.
+/// Pages that are freed earlier when there is time.
 const LIMBO_BATCH: usize = 16;
 
 /// What became of a page that was to leave.

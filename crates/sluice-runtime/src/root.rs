@@ -68,7 +68,7 @@ pub fn visit<R>(function: impl FnOnce() -> R) -> R {
     let result = function();
     // SAFETY: descriptors of our own.
     unsafe {
-        // Who could go there can come back.
+        // A thread that could go there can come back.
         if is_there && enter(root).is_err() || sys!(libc::SYS_fchdir, here).is_err() {
             sluice_region::fatal(format_args!("no way back into the folder of a `chroot`"));
         }

@@ -245,7 +245,8 @@ impl SharedBacking {
             if let Err(errno) = drop_entry(page) {
                 return Left::Pinned(errno);
             }
-            // Not before: another thread may store until the entry is gone.
+            // Only now is the page's last write known: another thread may store until the entry is
+            // gone.
             *written |= is_there && !pagemap.was_protected(page);
         }
         if *written { Left::Written } else { Left::Clean }
@@ -375,7 +376,7 @@ mod tests {
         assert_eq!(shared.windows.len(), 1);
     }
 
-    /// Who asked first took the page for clean, and a power cut lost what was stored.
+    /// A check before that took the page for clean, and a power cut lost what was stored.
     #[test]
     fn a_store_counts_up_to_the_moment_at_which_a_page_goes() {
         let (_uffd, pagemap, shared, _maps) = mapped_twice();

@@ -12,7 +12,7 @@ pub struct Space {
     used: Bits,
     /// Those in use that the program can neither read nor write.
     closed: Bits,
-    /// Those that are free, and that nobody can read or write before they are opened.
+    /// Pages that are free, and that nobody can read or write before they are opened.
     shut: Bits,
     pages: usize,
     hint: usize,

@@ -21,7 +21,7 @@ const TIDY_ABOVE_NS: u64 = 20_000;
 /// A page is mapped this long before its moment where nobody but the thread that waits for it could
 /// see it: an interruption meanwhile, of 24 µs on busy machines, then costs nothing.
 const BRING_AHEAD_ALONE_NS: u64 = 30_000;
-/// And this long where other threads have it so much earlier.
+/// A page is mapped this long before its moment where other threads see it so much earlier.
 const BRING_AHEAD_NS: u64 = 10_000;
 
 /// What to do about a fault.

@@ -11,7 +11,7 @@ use core::ops::{Deref, DerefMut};
 pub const HOLD_NS: u64 = 15_000;
 /// A fault that sleeps meanwhile gets this long to take the lock.
 const GIVE_WAY_NS: u64 = 50_000;
-/// And one that spins for it this long, a microsecond or two.
+/// How long a thread that spins waits for it, a microsecond or two.
 const GAP_SPINS: u32 = 64;
 
 /// The core while no fault is being served.

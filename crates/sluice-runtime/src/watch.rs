@@ -19,7 +19,7 @@ pub struct Watched {
     most: u64,
     /// Pages that are watched.
     seen: u64,
-    /// Of these, how many each halving gives up. The last are never given up.
+    /// How many of the watched pages each halving gives up. The last are never given up.
     given_up_at: [u64; 65],
     halvings: u32,
     /// In the order of their use.
@@ -35,7 +35,7 @@ pub struct Watch {
     pub halvings: u32,
     /// Times that a page was taken away.
     pub taken: u64,
-    /// Of these, those of a page that had been written since it came.
+    /// Times that a page was taken away that had been written since it came.
     pub written: u64,
 }
 

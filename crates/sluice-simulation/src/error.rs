@@ -117,7 +117,7 @@ pub enum FabricRunError {
         /// What else helps: a scale divides a kernel's memory, but no trace's.
         or_scale: &'static str,
     },
-    /// Nobody asks for anything.
+    /// No requester asks for anything.
     #[error("{0}")]
     Nothing(&'static str),
 }

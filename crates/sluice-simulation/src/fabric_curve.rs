@@ -241,9 +241,9 @@ impl Source for Requests {
 /// What came back since all pages were loaded.
 struct Counting {
     threads: u32,
-    /// Of each requester, the loads that it makes first.
+    /// For each requester, the loads that it makes first.
     loads: Vec<u64>,
-    /// Loads of those that are still to come back.
+    /// First loads that are still to come back.
     warming: u64,
     left: Rc<Cell<u64>>,
     began: Option<Ps>,

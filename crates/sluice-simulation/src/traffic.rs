@@ -122,7 +122,7 @@ impl HostTraffic {
     }
 }
 
-/// So many instructions that touch no memory.
+/// Instructions that touch no memory.
 fn compute(mut instructions: u64, out: &mut Vec<Instr>) {
     while instructions > 0 {
         let work = instructions.min(u64::from(u16::MAX)) as u16;

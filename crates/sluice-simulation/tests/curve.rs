@@ -104,7 +104,7 @@ fn a_device_s_loads_keep_the_pace_and_take_a_hit_each() {
     }
     let paces: Vec<f64> = curve.loads.iter().map(|load| load.pace_ns).collect();
     assert_eq!(paces, [4_000.0, 1_000.0, 0.0]);
-    // The same latency at each, and the most bandwidth at the last.
+    // The latency is the same at each, and the bandwidth is largest at the last.
     assert_eq!((curve.knee, knee(&curve)), (Some(2), Some(2)));
 }
 

@@ -226,7 +226,7 @@ fn coherence_is_told_as_it_was_counted() {
     let answered = caches.hits + caches.misses;
     assert!(answered as f64 >= number(&ran.object, "/requests"));
     assert!(star(&[]).object["coherence"].is_null());
-    // Nobody asks: no mean.
+    // No requester asks: there is no mean.
     let idle = vec![group("none", &[("count", "1"), ("pattern", "external")])];
     let set = [("coherence.filter", "endpoint")];
     let ran = ran_nothing(&set, idle);

@@ -44,7 +44,7 @@ pub struct Kept {
 }
 
 impl<M: Medium, S: Medium> Keeper<M, S> {
-    /// Of these two, which are of the same size.
+    /// A keeper of a memory and a store of the same size.
     pub fn new(memory: M, store: Store<S>) -> Keeper<M, S> {
         Keeper { memory, store }
     }

@@ -77,7 +77,7 @@ fn accesses(kernel: &str, instructions: usize, scale: u32) -> Vec<Access> {
     all
 }
 
-/// Those that pass the caches of a host, as `sluice trace record` has them.
+/// Accesses that pass the caches of a host, as `sluice trace record` has them.
 fn misses(all: &[Access]) -> Vec<Access> {
     let mut filter = Filter::new(&Levels::parse(CACHES).expect("caches"));
     let mut passed = Vec::new();

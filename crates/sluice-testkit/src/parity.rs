@@ -172,7 +172,7 @@ pub struct Simulated {
     pub traps: Vec<u64>,
     /// Pages that left the cache.
     pub evictions: u64,
-    /// Those that were written.
+    /// Pages that left and had been written.
     pub dirty_evictions: u64,
 }
 

@@ -25,7 +25,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// So many frames, none of them in use.
+    /// Ages of so many frames, none of them in use.
     pub fn new(frames: u32) -> Ages {
         Ages {
             lists: Lists::new(2, frames),
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    /// The same rule over queues, oldest in front.
+    /// The rule of `Ages` over queues, oldest in front.
     #[derive(Default)]
     struct Twin {
         inactive: VecDeque<u32>,

@@ -11,7 +11,7 @@ pub struct Refaults {
 }
 
 impl Refaults {
-    /// So many pages without a fault. Two within the window make one hot.
+    /// Watches so many pages, which had no fault. Two within the window make one hot.
     pub fn new(pages: usize, window: Ps) -> Refaults {
         Refaults {
             last: vec![0; pages],

@@ -21,9 +21,9 @@ const TEXT_MAX: u32 = 1 << 20;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Space {
-    /// Those that the program uses.
+    /// Addresses that the program uses.
     Virtual,
-    /// Those of the machine's (a guest's) memory.
+    /// Addresses of the machine's (a guest's) memory.
     Physical,
 }
 
@@ -74,7 +74,7 @@ impl Header {
         }
     }
 
-    /// The same, of a trace that may have requests by the block door.
+    /// The header of a trace that may have requests by the block door.
     pub fn with_block_requests(self) -> Header {
         Header {
             block_requests: true,

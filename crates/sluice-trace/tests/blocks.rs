@@ -57,7 +57,7 @@ fn a_trace_without_them_is_of_version_1_and_refuses_them() {
     let refused = written(&Header::new("test"), &all()).unwrap_err();
     let says = "access 1 cannot be recorded: its header says that there are no block requests";
     assert_eq!(refused.to_string(), says);
-    // The same bytes as version 2, or a later one.
+    // The same bytes are refused if they say version 2, or a later one.
     for (version, says) in [(2, "contradict"), (3, "version 3 is not known")] {
         let mut other = bytes.clone();
         other[8] = version;

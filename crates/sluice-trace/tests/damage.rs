@@ -145,7 +145,7 @@ fn an_index_that_contradicts_itself_is_refused() {
     );
     let cpus = told(&|n| n[11] = u64::from(CPUS_MAX) + 1);
     assert!(cpus.ends_with("column \"index\": 65537 CPUs"), "{cpus}");
-    // As many as there can be are read.
+    // A trace with as many CPUs as there can be is read.
     let mut most = good.clone();
     most[11] = u64::from(CPUS_MAX);
     most.extend(vec![5; CPUS_MAX as usize - 1]);

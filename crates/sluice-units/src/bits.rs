@@ -140,7 +140,7 @@ impl Bits {
         None
     }
 
-    /// Those that are set, in order.
+    /// The bits that are set, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.next(0, true), |at| self.next(at + 1, true)).take(self.count)
     }

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(came.load(SeqCst), ROUNDS * 4);
     }
 
-    /// Of those that wait already and of those that come later.
+    /// The panic reaches threads that wait already and those that come later.
     #[test]
     fn a_panic_ends_the_wait_of_all_others() {
         for early in [false, true] {

@@ -33,7 +33,7 @@ pub struct Found {
     pub filled: (u64, u64),
     /// Pages loaded from, and how long all threads ran, ns.
     pub read: (u64, u64),
-    /// Of each computing thread: its CPU time as a share of the time it ran.
+    /// For each computing thread: its CPU time as a share of the time it ran.
     pub cpu_share: Vec<f64>,
     /// The CPU time of all computing threads, as a share of the process's.
     pub cpu_of_process: f64,

@@ -29,7 +29,7 @@ HEAT_RGB = (0.85, 0.33, 0.1)
 # The weakest colour is of so many times fewer misses than the strongest.
 HEAT_DECADES = 1e3
 _MARKERS = ("o", "s", "^", "D")
-# The same in the key of a page, whose lines have no points while each has a colour of its own.
+# The markers in the key of a page, whose lines have no points while each has a colour of its own.
 POINTS = ("", "M11 2h8v8h-8z", "M15 1l5 9h-10z", "M15 1l5 5-5 5-5-5z")
 # Points along a line whose colour another line has, as a share of the picture.
 _MARK_EVERY = 0.1

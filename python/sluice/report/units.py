@@ -21,7 +21,7 @@ def duration(ns: float | None) -> str:
 
 
 def short_duration(ns: float) -> str:
-    """The same beside an axis: without needless zeros."""
+    """A time beside an axis: without needless zeros."""
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= scale * 0.999:
             return f"{short(ns / scale)} {unit}"

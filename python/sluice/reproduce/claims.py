@@ -81,7 +81,7 @@ class Power:
     """Of how many permutations of labels that change what is compared how many still match:
     matches, permutations."""
     noise: tuple[int, int]
-    """The same with noise on each measurement."""
+    """How many still match with noise on each measurement: matches, tries."""
     no_effect: bool | None
     """Whether it matches where each metric has its mean everywhere; ``None`` where it has one value
     only."""

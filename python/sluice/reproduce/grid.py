@@ -50,7 +50,7 @@ class Grid:
         return self.only
 
     def thin(self) -> Grid:
-        """The same, whose gaps are on purpose."""
+        """This grid, with gaps that are on purpose."""
         return replace(self, thinned=True)
 
     def label(self, cell: Cell) -> str:
@@ -77,7 +77,7 @@ class Grid:
         return Grid(axes, cells, self.thinned)
 
     def pick(self, axis: str, labels: Sequence[str]) -> Grid:
-        """The same axes, with only these labels of one of them, in this order."""
+        """This grid with only these labels of one axis, in this order."""
         known = self._labels(axis)
         for label in labels:
             if label not in known:

@@ -54,7 +54,7 @@ class Kept:
         return key in self._lines and self.line(key) == line
 
     def line(self, key: str) -> bytes:
-        """As it stands there; raises ``KeyError``."""
+        """The line of a key; raises ``KeyError``."""
         at, length = self._lines[key]
         with open(self._path, "rb") as file:
             file.seek(at)

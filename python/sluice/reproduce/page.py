@@ -55,7 +55,7 @@ def counts(results: Sequence[Mapping[str, Any]]) -> Counts:
 
 
 def counted(every: Sequence[Evaluated]) -> Counts:
-    """The same of what was evaluated."""
+    """The counts of what was evaluated."""
     return Counts.read(((judged.outcome, words.power(judged))
                         for one in every for judged in one.judged),
                        (judged.outcome for one in every for judged in one.consistency))

@@ -46,7 +46,7 @@ class Counts:
 
     of: Counter[str]
     strong: int
-    """Of those that match, those that would not match by chance."""
+    """Claims that match and would not match by chance."""
     checks: Counter[str]
 
     @classmethod

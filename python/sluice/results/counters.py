@@ -188,7 +188,7 @@ class CounterValues:
     random_quiet: int
     """Accesses that the prefetcher was not shown, because their range is accessed in no order."""
     reactivated: int
-    """Of these, those that were accessed before they left, so that the policy had them back."""
+    """Inactive pages that were accessed before they left, so that the policy had them back."""
     read_retries: int
     """Senses of NAND pages that were repeated because the data was not right."""
     reserved_bytes: int

@@ -194,7 +194,7 @@ class FabricResult:
     fabric: str
     """Name or file of the fabric, as named on the command line."""
     hash: str
-    """Of every completion: two runs with the same input have the same."""
+    """A hash of every completion: two runs with the same input have the same one."""
     hops: Hops
     """Requests by the number of switches on their way."""
     hosts: list[FabricHost] | None = None
@@ -254,7 +254,7 @@ class HopGroup:
     latency_ns: float
     """Their mean latency, ns."""
     switch_queue_ns: float
-    """Of it, waiting for a link in a switch, ns."""
+    """Part of the latency: waiting for a link in a switch, ns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

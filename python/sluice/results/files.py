@@ -47,7 +47,7 @@ class CacheCounts:
     """Prefetched pages that were accessed before they left. Of those mapped on arrival the device
     sees one in `prefetch.sample`, which stands for the others."""
     reactivated: int
-    """Of these, those that were accessed before they left, so that the policy had them back."""
+    """Inactive pages that were accessed before they left, so that the policy had them back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

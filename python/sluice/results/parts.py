@@ -99,7 +99,7 @@ class Cache:
     """Prefetched pages that were accessed before they left. Of those mapped on arrival the device
     sees one in `prefetch.sample`, which stands for the others."""
     reactivated: int
-    """Of these, those that were accessed before they left, so that the policy had them back."""
+    """Inactive pages that were accessed before they left, so that the policy had them back."""
     reuse_hit_ratio: float | None
     """hits ÷ (hits + misses) without `first_misses`, which no larger cache and no other policy
     avoids."""

@@ -35,7 +35,7 @@ class CallFrame:
     function: str | None
     """The function, if the module has symbols."""
     line: int | None
-    """And the line."""
+    """The line in the file."""
     module: str
     """The program or library; empty for code that no file has."""
 

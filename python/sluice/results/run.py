@@ -297,7 +297,7 @@ class OtherProcesses:
     dirty_evictions: int
     """Of the evictions, those of pages that had been written."""
     ended: int
-    """Of them, those that ran to their end."""
+    """Processes and images that ran to their end."""
     evictions: int
     """Pages that left the cache to make room."""
     images: int

@@ -35,7 +35,7 @@ class AccessLatency:
 class BlockDoor:
     """What came by the block door: requests for whole pages, which are no accesses."""
     cache_hits: int
-    """Those of them that came from the cache."""
+    """Pages read that came from the cache."""
     flushes: int
     """Flushes."""
     latency_ns: Distribution

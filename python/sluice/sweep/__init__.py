@@ -130,8 +130,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="a sweep in TOML: [grid], [[points]], and a [sample] at random or as"
                              " a Latin hypercube (docs/sweeps.md)")
     parser.add_argument("--mean", metavar="KEY",
-                        help="the runs over this key, such as seed, repeat one another: tell each"
-                             " measure's mean with its 95%% interval, standard deviation and"
+                        help="the runs over this key, such as seed, repeat one another: print"
+                             " each measure's mean with its 95%% interval, standard deviation and"
                              " number")
     parser.add_argument("--measure", metavar="NAME", action="append", default=[],
                         help="a number of the command's --json output, by its keys with dots, or"
@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shard", metavar="I/N", type=_shard,
                         help="run part I of N only; --merge puts the parts together")
     parser.add_argument("--merge", metavar="DIR", type=Path, nargs="+",
-                        help="tell the results of the shards in these folders; runs nothing")
+                        help="print the results of the shards in these folders; runs nothing")
     parser.add_argument("--out", metavar="DIR", type=Path, default=OUT,
                         help=f"page, numbers and finished runs (default: {OUT})")
     parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")

@@ -99,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pareto", metavar="X,Y",
                         help="draw the runs that are best in two measures of which less is better,"
                              " such as cost,time: what the memory costs, and the time that the"
-                             " output tells")
+                             " output reports")
     for what, of in (("dram", "DRAM on the device"), ("host", "host memory for its pages"),
                      ("flash", "flash")):
         parser.add_argument(f"--price-{what}", metavar="PRICE", type=_price,

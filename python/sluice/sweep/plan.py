@@ -36,7 +36,7 @@ class Plan:
     samples: tuple[Points, ...] = ()
     """What was drawn, with its seed."""
     command: tuple[str, ...] = ()
-    """As it was given."""
+    """The command as it was given."""
 
 
 def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],

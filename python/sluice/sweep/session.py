@@ -70,7 +70,7 @@ class Session:
                           self._runner.program, failed))
         what = f", {len(failed)} failed" if failed else ""
         return (f"shard {shard}: {len(runs)} runs{what}; `sluice sweep --merge` with the folders"
-                " of all shards tells the results")
+                " of all shards prints the results")
 
     def merge(self, parts: Sequence[Part]) -> Told:
         """The results of all parts, as of one call that ran everything."""

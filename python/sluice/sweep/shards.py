@@ -87,7 +87,7 @@ class Part:
 
     @property
     def sweep(self) -> str:
-        """The same for all parts of a sweep, and for no others."""
+        """A digest that all parts of a sweep share, and no others."""
         whole = json.dumps([asdict(self.wanted), self.shard.count, self.version, self.program],
                            sort_keys=True, default=str)
         return hashlib.sha256(whole.encode()).hexdigest()

@@ -20,7 +20,7 @@ pub enum Backing {
     Dax,
 }
 
-/// Who answers a fault.
+/// The thread that answers a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The faulting thread itself, inside SIGBUS.

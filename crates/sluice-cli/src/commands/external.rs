@@ -20,7 +20,7 @@ pub struct ExternalArgs {
 /// `CARGO`.
 const OWN_PATH: &str = "SLUICE";
 
-/// Becomes the external command; returns only when there is none.
+/// Becomes the external command; returns only when there is no such command.
 pub fn run(name: &'static str, args: &ExternalArgs) -> Result<ExitCode, Error> {
     let path = beside_checkout(name)
         .or_else(|| beside(name))

@@ -161,7 +161,7 @@ pub fn run(args: &FilesArgs) -> Result<ExitCode, Error> {
         return Err(Error::Interrupted { done, of });
     };
     if result.time_s == 0.0 {
-        let why = "no request takes any time, so there is no speed to tell; give --request, \
+        let why = "no request takes any time, so there is no speed to report; give --request, \
                    --lookup, --copy or --switch a time, or read more than the host caches";
         return Err(Error::unfit("the run", why));
     }

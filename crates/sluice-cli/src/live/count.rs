@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// What is waited for before anything counts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CountAfter {
-    /// So long after the start.
+    /// A time after the start.
     Time(Ps),
     /// The first mark of this name that the program sets.
     Marker(String),

@@ -190,7 +190,7 @@ mod tests {
                 continue;
             };
             let told = refused.to_string();
-            // Not a matter of the preset.
+            // This refusal depends on the host and not on the preset.
             if told.contains("this host's memory") {
                 continue;
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for processes that were killed: one may be in a call of the kernel.
 const LIMIT: Duration = Duration::from_secs(10);
-/// And how often to look.
+/// How often to look.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The parent of a process, and whether it still runs; `None` if it is gone.

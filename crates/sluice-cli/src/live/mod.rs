@@ -134,7 +134,7 @@ pub struct Ended {
     pub wall_s: f64,
     /// Its processes that are listed one by one.
     pub processes: Vec<Process>,
-    /// And the sum of the others.
+    /// The sum of the processes that are not listed.
     pub others: Others,
 }
 

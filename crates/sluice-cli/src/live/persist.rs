@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 
 /// The thread that writes looks this often for what was programmed.
 const LOOK_NS: u64 = 20_000_000;
-/// Those who wait see this often that this command lives.
+/// Threads that wait see this often that this command lives.
 const BEAT: Duration = Duration::from_millis(100);
-/// An answer that nobody has fetched for so long is that of somebody who has ended, or who was
-/// stopped and asks again.
+/// The asker of an answer that nobody has fetched for so long has ended, or was stopped and asks
+/// again.
 const FETCHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a persistent device is to be kept in.

@@ -15,7 +15,7 @@ const SAMPLE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// And between two looks while something is waited for.
+/// The time between two looks while something is waited for.
 const OFTEN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 5_000_000,

@@ -8,7 +8,7 @@ use sluice_runtime::OnDevice;
 use sluice_units::{Ps, printable};
 use std::path::Path;
 
-/// A program that stores to a file in memory for which there is none gets a SIGBUS, and nobody says
+/// A program that stores to a file in memory gets a SIGBUS if there is no memory. Nothing else says
 /// why.
 pub fn of_full(exit: Exit, session: &SessionDir, place: &OnDevice) {
     if exit != Exit::Signal(libc::SIGBUS) {
@@ -229,7 +229,7 @@ pub fn of_late(result: &LiveRun) {
     );
 }
 
-/// The same of memory that processes share.
+/// A host that is too slow for memory that processes share.
 pub fn of_late_shared(run: &Run<'_>) {
     let Some(shared) = run.processes.iter().find(|p| p.shared_memory) else {
         return;

@@ -35,9 +35,9 @@ pub struct Ended {
     suspects: HashSet<Image>,
     /// Images whose memory was given back.
     done: HashSet<Image>,
-    /// Those of them that may go into the sum, with what they are worth.
+    /// Listed images that may go into the sum, with what they are worth.
     listed: BTreeSet<Rank>,
-    /// Those of them whose names the process still needs for its next image.
+    /// Images whose names the process still needs for its next image.
     named: HashSet<Image>,
 }
 
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Of each listed process the traps; images and traps in the sum, and both together.
+    /// The traps of each listed process; images and traps in the sum, and both together.
     fn figures(dir: &Path) -> (Vec<u64>, u64, u64, u64) {
         let mut listed: Vec<u64> = read_processes(dir)
             .iter()

@@ -30,7 +30,7 @@ use sweep::{Removal, remove, sweep};
 const LOOK: Duration = Duration::from_millis(50);
 /// A keeper looks this often which processes of a session have ended.
 const LOOK_FOR_ENDED: Duration = Duration::from_millis(500);
-/// And this often while some do.
+/// A keeper looks this often while processes of a session end.
 const LOOK_FOR_MORE: Duration = Duration::from_millis(100);
 /// Of a session with so many files that a look takes long, less often: one part of so many of a
 /// processor's time goes into looks at most. What others do to that processor does not count, or

@@ -35,7 +35,7 @@ const FIELDS: &[&str] = &[
     "/flash/gc_moves",
     "/flash/write_amplification",
 ];
-/// And of a live one.
+/// The fields of a live result.
 const LIVE_FIELDS: &[&str] = &[
     "/latency_ns/achieved/count",
     "/latency_ns/achieved/mean",

@@ -125,7 +125,7 @@ fn holding(rig: &Rig, trap: &str, generation: u64) -> Running {
     holding_under(rig, rig.run(trap), generation)
 }
 
-/// The same under a command with more settings.
+/// Holds the store under a command with more settings.
 fn holding_under(rig: &Rig, run: Sluice, generation: u64) -> Running {
     let run = run.args(["--control", "on"]);
     let words = format!("hold {PAGES} {generation} {}", rig.path("ready").display());

@@ -16,7 +16,7 @@ pub const FILES: &[(&str, &str)] = &[
 const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "/nowhere/at/all",
     "environment": {}, "host": {}, "schema": "sluice.command/1", "version": "0.1.0" }"#;
 
-/// Those of all files here.
+/// The mistakes of all files here.
 pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     MISTAKES.iter().chain(without_effect::MISTAKES)
 }
@@ -449,7 +449,7 @@ fn a_host_without_the_library_is_not_called_ready() {
     );
 }
 
-/// Such devices were valid, and ran live, until they were to run.
+/// Devices whose objects cannot be used were valid, and ran live, until the objects were to run.
 #[test]
 fn a_device_whose_objects_cannot_be_used_is_not_valid() {
     let folder = tempfile::tempdir().expect("room");

@@ -5,7 +5,7 @@ pub const MISTAKES: &[(&str, &str)] = &[
     (
         "files --through block-cache --size 1MiB --host-cache 48MiB --request 0ns --lookup 0ns \
          --copy 0ns --switch 0ns --passes 2 --set device.capacity=64MiB",
-        "the run: no request takes any time, so there is no speed to tell; give --request, \
+        "the run: no request takes any time, so there is no speed to report; give --request, \
          --lookup, --copy or --switch a time, or read more than the host caches",
     ),
     (

@@ -37,7 +37,7 @@ static int becomes(void *parent) {
     return 1;
 }
 
-/* The same by a list in memory. */
+/* Becomes another program by a list in memory. */
 static int becomes_by_list(void *parent) {
     (void)parent;
     char *list[] = {"sh", "-c", "sleep 0.3; echo lives on $*", "sh", "a", "b", 0};

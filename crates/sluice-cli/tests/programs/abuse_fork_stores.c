@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* As many as fit into a cache of 4 MiB, and more. */
+/* As many pages as fit into a cache of 4 MiB, and more. */
 #define PAGES 1024u
 #define OTHERS 1280u
 

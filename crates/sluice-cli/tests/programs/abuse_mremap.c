@@ -45,7 +45,7 @@ static void hole(void) {
     CHECK(munmap(words, BYTES) == 0);
 }
 
-/* The same of memory that was given another protection, and so is the kernel's. */
+/* A hole behind memory that was given another protection, and so is the kernel's. */
 static void hole_behind(int protection) {
     uint64_t *words = written();
     char *end = (char *)words + BYTES / 2;

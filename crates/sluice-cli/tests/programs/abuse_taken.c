@@ -40,7 +40,7 @@ static void error(void) {
     (void)connect(caller, (void *)&nobody, sizeof nobody);
     struct pollfd watched = {caller, POLLOUT, 0};
     CHECK(poll(&watched, 1, 5000) == 1);
-    /* Not on the device: the call fails at the end. */
+    /* The length is not on the device: the call fails at the end. */
     socklen_t length = sizeof *told;
     leave();
     CHECK(getsockopt(caller, SOL_SOCKET, SO_ERROR, told, &length) == 0);

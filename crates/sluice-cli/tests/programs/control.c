@@ -86,7 +86,7 @@ static int end(void) {
     return wrong == 0;
 }
 
-/* The same by the one thread that there is, until the next line comes. */
+/* The one thread that there is stores and checks, until the next line comes. */
 static int alone(void) {
     struct pollfd input = {0, POLLIN, 0};
     unsigned state = 1;

@@ -132,7 +132,7 @@ static void fixed_maps_replace(void) {
     uint64_t found[PER_PAGE];
     CHECK(pread(fileno(file), found, PAGE, 3 * PAGE) == PAGE);
     CHECK(wrong_words(found, PER_PAGE, 204) == 0);
-    /* And memory again in the file's place. */
+    /* Memory takes the file's place again. */
     CHECK(mmap(page(words, 200), 10 * PAGE, both, plain, -1, 0) == page(words, 200));
     check_zeros(words, 200, 210);
     fill_pages(words, 50, 210);

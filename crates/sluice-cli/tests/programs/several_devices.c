@@ -60,7 +60,7 @@ static void map(const char *object)
     if (fd < 0 || at == MAP_FAILED || number != count || count == MOST)
         exit(10);
     close(fd);
-    /* As many pages and passes as no other device has. */
+    /* Numbers of pages and passes that no other device has. */
     size_t pages = 2000 + 500 * (size_t)number;
     devices[count++] = (struct device){at, bytes, pages, 2 + number, number, 0};
 }

@@ -33,7 +33,7 @@ int main(void) {
     map(SIZE, PROT_READ, MAP_SHARED, memory);
     map(SIZE, BOTH, MAP_PRIVATE, memory);
     map(PAGE, BOTH, MAP_SHARED | MAP_ANONYMOUS, -1);
-    /* And memory of its own, so that there is something on the device. */
+    /* Memory of its own, so that there is something on the device. */
     memset(map(4 * SIZE, BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1), 5, 4 * SIZE);
     puts("well");
     return 0;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long the broker may take to hear a client.
 const HEARD: Duration = Duration::from_secs(10);
-/// And to answer: it gives up before.
+/// How long the broker may take to answer: it gives up before.
 const ANSWERED: Duration = Duration::from_secs(180);
 
 /// Sends the words of a command to the broker at a path.

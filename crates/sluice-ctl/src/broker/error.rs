@@ -42,7 +42,7 @@ pub enum BrokerError {
         /// What can be.
         valid: String,
     },
-    /// A mode that nobody could connect by, or that is none.
+    /// The mode of the socket is no octal number, or nobody could connect by it.
     #[error("bad value for --mode: {0:?}; expected three octal digits such as 0660")]
     Mode(String),
     /// More words than a message has room for.
@@ -68,7 +68,7 @@ pub(super) enum Refusal {
     /// Root has not allowed this kind of command.
     #[error("the broker does not allow {0}: root chooses by `sluice-guest serve --allow`")]
     Kind(&'static str),
-    /// Nobody in a guest can give this command.
+    /// A command that only the host can give.
     #[error("the broker does not allow {0}: it is given on the host, by `sluice ctl PID {0}`")]
     OnTheHost(&'static str),
     /// More pages than a client may have brought in at once.

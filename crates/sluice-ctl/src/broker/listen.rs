@@ -28,7 +28,7 @@ impl Access {
     /// As the options say it.
     ///
     /// # Errors
-    /// For a mode or a group that is none.
+    /// For a mode that is no mode, or a group that does not exist.
     pub fn new(mode: &str, group: Option<&str>) -> Result<Access, BrokerError> {
         let bits = u32::from_str_radix(mode, 8).ok();
         let bits = bits.filter(|bits| *bits <= 0o777 && (3..=4).contains(&mode.len()));
@@ -104,7 +104,7 @@ fn replace(path: &Path, address: &SocketAddrUnix) -> Result<(), BrokerError> {
     rustix::io::ioctl_fionbio(&probe, true).map_err(|e| failed(e.into()))?;
     match connect(&probe, address) {
         Err(rustix::io::Errno::CONNREFUSED) => fs::remove_file(path).map_err(failed),
-        // Also one whose queue is full answers.
+        // A broker whose queue is full answers, too.
         Ok(()) | Err(rustix::io::Errno::AGAIN) => Err(BrokerError::Served(path.to_owned())),
         Err(why) => Err(failed(why.into())),
     }

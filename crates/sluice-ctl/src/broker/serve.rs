@@ -25,7 +25,7 @@ pub struct Limits {
     pub turn: Duration,
     /// Clients at a time, all together.
     pub clients: u32,
-    /// And of one user.
+    /// Clients of one user at once.
     pub of_a_user: u32,
     /// Ranges of a command.
     pub ranges: usize,
@@ -133,7 +133,7 @@ impl Serving {
             return;
         };
         let Some(place) = self.place(peer.uid.as_raw()) else {
-            // A buffer of the kernel's has room for so much, and nobody waits if it has none.
+            // The kernel's buffer has room for so much; the broker does not wait if it has no room.
             let _ = client.set_nonblocking(true);
             let text = format!(
                 "the broker is busy: {} clients of a user at a time, {} in all",

@@ -99,7 +99,7 @@ pub fn send_request(to: &UnixStream, words: &[String], until: Instant) -> io::Re
     write(to, &framed(&[], words.join("\0").as_bytes()), until)
 }
 
-/// The words of a command; an error for what are none.
+/// The words of a command; an error if the bytes are no words.
 pub fn read_request(from: &UnixStream, until: Instant) -> io::Result<Vec<String>> {
     let bytes = read_framed(from, REQUEST_MAX, until)?;
     let text = String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData)?;

@@ -5,7 +5,7 @@
 pub struct DcohCount {
     /// Requests that read or own, and writes that snoop.
     pub requests: u64,
-    /// Of them, those whose line had an entry.
+    /// Requests whose line had an entry.
     pub hits: u64,
     /// Requests that found the filter full.
     pub waits_for_entry: u64,
@@ -30,7 +30,7 @@ pub struct CacheCount {
     pub hits: u64,
     /// Accesses that did not find their line, or not so that they may write it.
     pub misses: u64,
-    /// Of them, stores to a shared copy.
+    /// Misses that are stores to a shared copy.
     pub upgrades: u64,
     /// Snoops received; a block is one.
     pub snoops: u64,

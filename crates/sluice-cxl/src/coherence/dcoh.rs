@@ -88,7 +88,7 @@ pub struct Dcoh {
     pub(super) free_trackers: Vec<u16>,
     pub(super) evictions: Vec<Eviction>,
     pub(super) free_evictions: Vec<u16>,
-    /// Of each set, the entries that evictions under way will free.
+    /// The entries of each set that evictions under way will free.
     pub(super) freeing: Vec<u32>,
     /// Which sets have more requests that wait than entries being freed, and how many do.
     pub(super) starved: (Vec<bool>, u32),
@@ -335,7 +335,7 @@ impl Dcoh {
         }
     }
 
-    /// Nobody stands against the request any more.
+    /// No other copy stands against the request any more.
     pub(super) fn proceed(&mut self, tracker: u16, out: &mut Vec<DcohAction>) {
         let Tracker { request, entry, .. } = self.trackers[tracker as usize];
         match request.what {

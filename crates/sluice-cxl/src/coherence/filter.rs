@@ -37,7 +37,7 @@ pub(super) struct Filter {
     /// Entries of a set, one after the other.
     ways: u32,
     sets: u32,
-    /// Of each set, the entries that are free, at the front of its part.
+    /// The free entries of each set, at the front of its part.
     free: Vec<u32>,
     /// How many those are.
     free_len: Vec<u32>,

@@ -16,7 +16,7 @@ pub(super) struct Heap {
     /// Entries of a set, whose heap is at the front of its part.
     ways: u32,
     order: Vec<Ranked>,
-    /// Of each set, how many are in its heap.
+    /// The length of each set's heap.
     len: Vec<u32>,
     place: Vec<u32>,
 }

@@ -47,7 +47,7 @@ pub enum ToDevice {
     Response {
         /// What is left in the host's cache.
         left: State,
-        /// As many as the snoop named.
+        /// How many lines the snoop named.
         lines: u8,
     },
 }

@@ -33,7 +33,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// As many hosts as `agent.hosts`.
+    /// Makes as many hosts as `agent.hosts`.
     pub fn new(cache: &CacheSetup, agent: &DcohSetup, agents: u32, interleave: u64) -> Serial {
         let cache = CacheSetup {
             watched: true,

@@ -61,7 +61,7 @@ fn unpacked(
     }
 }
 
-/// Those of one channel, in order.
+/// The messages of one channel, in order.
 fn of(messages: &[Message], channel: Channel) -> Vec<Message> {
     messages
         .iter()

@@ -48,7 +48,7 @@ impl Recording {
         self.order.is_empty()
     }
 
-    /// Those of them that write.
+    /// Accesses that write.
     pub fn writes(&self) -> u64 {
         let writes = self.cpus.iter().flatten().filter(|one| one.is_write);
         writes.count() as u64
@@ -107,7 +107,7 @@ pub struct FitsCaches {
 pub struct Recorder {
     caches: Vec<Caches>,
     recording: Recording,
-    /// Of each CPU, instructions since its last access that came through.
+    /// Instructions of each CPU since its last access that came through.
     since: Vec<u64>,
     most: usize,
 }

@@ -12,7 +12,7 @@ pub enum Spread {
     Each,
     /// One after the other to the next requester, all in one memory.
     Dealt,
-    /// Those of a CPU to one requester, all in one memory.
+    /// The accesses of a CPU go to one requester, all in one memory.
     Cpus,
 }
 

@@ -13,7 +13,7 @@ pub fn device(settings: &[(&str, &str)]) -> Device {
     Device::new(&config, 1).expect("a device")
 }
 
-/// One of a few.
+/// Draws one of a few choices.
 pub fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }

@@ -37,7 +37,7 @@ pub struct Answer {
     /// No data will come: the device answered with a long delay (SkyByte section III-A), and the
     /// core asks again.
     pub delayed: bool,
-    /// When it could have had it.
+    /// When the processor could have had the data.
     pub data_at: Ps,
 }
 

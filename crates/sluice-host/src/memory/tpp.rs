@@ -27,7 +27,7 @@ pub(super) struct Tpp {
     faults: Refaults,
     /// Pages beyond are not to be marked: they have not been touched, or are not the program's.
     end: usize,
-    /// Those that became active and the turn, oldest first. Some may not be any more.
+    /// Pages that became active with the turn, oldest first. Some may be inactive again.
     active: VecDeque<(u32, u32)>,
     turn: u32,
     /// Where marking goes on.
@@ -112,7 +112,7 @@ impl Tpp {
     }
 
     /// Takes note of an access that the device had, if it is the accesses that are sampled. What
-    /// the write log serves of a page that is not in the cache is none.
+    /// the write log serves of a page that is not in the cache is no such access.
     fn note(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, page: u64, hit: bool) {
         if self.given.sampling != Sampling::Accesses {
             return;

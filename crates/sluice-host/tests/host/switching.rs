@@ -225,7 +225,7 @@ fn threads_get_on_with_less_cache_than_threads() {
 struct Sleepers {
     sleeps: Vec<u64>,
     rounds: u64,
-    /// Of each thread: rounds, and naps of a microsecond left before the next.
+    /// For each thread: rounds, and naps of a microsecond left before the next.
     at: Vec<(u64, u64)>,
 }
 

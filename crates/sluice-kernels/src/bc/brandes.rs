@@ -27,7 +27,7 @@ pub const NEVER: i32 = -1;
 
 /// What a search computes with.
 pub struct State {
-    /// Of each vertex.
+    /// The depth of each vertex.
     pub depths: Vec<i32>,
     /// Whole numbers: sums are exact, in whatever order, below 2^53.
     pub paths: Vec<f64>,

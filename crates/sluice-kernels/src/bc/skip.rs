@@ -6,7 +6,8 @@ use std::ops::Range;
 /// A run begins in the first level with at least this share of the edges, which has less than that:
 /// the neighbours of hubs, from which many edges are on shortest paths.
 const LEVEL_PERCENT: Range<u64> = 50..68;
-/// And so few of the edges come before it: after another such level hardly any is on one.
+/// At most so many percent of the edges lie before the level: after another such level hardly any
+/// edge is on a shortest path.
 const BEFORE_PERCENT: u64 = 12;
 /// Percent of the edges of that level that a run leaves behind.
 const SKIP_PERCENT: u64 = 60;

@@ -137,7 +137,7 @@ impl Maker {
         let statements = 1 + self.rng.below(4);
         let known = self.known;
         let block = (0..statements).map(|_| self.statement(depth + 1)).collect();
-        // What a block was the first to give a value may have none behind it.
+        // A variable that got its first value in the block may have none behind it.
         self.known = known;
         block
     }

@@ -199,7 +199,7 @@ impl Dlrm {
     fn advance(&mut self) {
         if self.phase == Phase::Samples {
             self.phase = Phase::Update;
-            // Who begins with an item goes through all of it.
+            // A thread that begins with an item goes through all of it.
             let steps = update::steps(self.batch);
             self.share.begin(UPDATES * steps, steps);
             return;

@@ -71,7 +71,7 @@ enum Phase {
 struct Simplex {
     options: KernelOptions,
     nodes: Vec<Node>,
-    /// Those of the network, then one from each node to the root or back.
+    /// The arcs of the network, then one from each node to the root or back.
     arcs: Vec<Arc>,
     real: usize,
     phase: Phase,
@@ -308,7 +308,7 @@ impl Simplex {
         }
         let entry = &self.arcs[entering as usize];
         let reduced = self.reduced(entry);
-        // The potential of the part changes so that the arc's reduced cost is none.
+        // The potential of the part changes so that the arc's reduced cost becomes 0.
         let change = if entry.ends[0] == below {
             reduced
         } else {

@@ -27,7 +27,7 @@ impl Tpcc {
             let sum = districts.iter().map(|d| d.ytd).sum();
             same(|| format!("condition 1: W_YTD of warehouse {w}"), *ytd, sum)?;
         }
-        // Of every customer the amounts delivered, of every stock the quantities ordered.
+        // The amounts delivered of every customer, and the quantities ordered of every stock.
         let mut delivered = vec![0; self.data.customers.len()];
         let mut ordered = vec![0; self.data.stocks.len()];
         for district in 0..self.layout.sizes.districts() {

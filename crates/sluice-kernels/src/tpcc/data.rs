@@ -118,7 +118,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Those that change.
+    /// The indices that change.
     pub(super) fn changing(&self) -> [(&'static str, &Tree); 5] {
         [
             ("orders", &self.orders),

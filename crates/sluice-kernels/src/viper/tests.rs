@@ -84,7 +84,7 @@ fn pairs_lie_in_pages_and_the_index_apart() {
     }
 }
 
-/// Of each kind of operation: what goes to memory, and how often it is waited for.
+/// What goes to memory for each kind of operation, and how often the operation waits for it.
 #[test]
 fn what_changes_is_sent_to_memory() {
     let mut kernel = viper(&of(1, 1, &[("work", "0")]));

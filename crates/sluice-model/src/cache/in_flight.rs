@@ -48,7 +48,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// So many slots from `first` on. If there is none, nothing is ever in one.
+    /// Watches so many slots from `first` on. If there is none, no page is ever on its way.
     pub fn new(first: u32, most: u32) -> InFlight {
         InFlight {
             arrivals: BinaryHeap::with_capacity(most as usize),

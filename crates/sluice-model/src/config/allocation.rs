@@ -45,7 +45,7 @@ pub enum Rule {
     Turn,
     /// The one that is idle soonest, of several the next in order.
     Idle,
-    /// That of the page's number.
+    /// The one that the page's number determines.
     Home,
 }
 

@@ -181,7 +181,7 @@ choices! {
 /// The cache's checked values.
 #[derive(Clone, Debug)]
 pub struct CacheSettings {
-    /// As it was given.
+    /// The parameters as they were given.
     pub given: CacheParams,
     /// Pages in the DRAM cache.
     pub pages: u32,

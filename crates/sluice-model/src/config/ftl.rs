@@ -201,7 +201,7 @@ const ENTRY_BYTES: u64 = 4;
 /// The translation layer's checked values.
 #[derive(Clone, Debug)]
 pub struct FtlSettings {
-    /// As it was given.
+    /// The parameters as they were given.
     pub given: FtlParams,
     /// Good blocks of a plane for the host's data, at most; the rest is for translation pages.
     pub data_blocks_per_plane: u32,
@@ -368,7 +368,7 @@ impl FtlSettings {
         planes: u64,
         may_fail: bool,
     ) -> Result<FtlSettings, ConfigError> {
-        // As many lines as the planes with the fewest bad blocks have.
+        // There are as many lines as the planes with the fewest bad blocks have.
         let data = blocks.home + blocks.spare - blocks.bad / planes;
         let least = blocks.home + blocks.spare - blocks.bad.div_ceil(planes);
         let valid_blocks = least - blocks.threshold - blocks.open;

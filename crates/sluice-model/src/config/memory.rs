@@ -91,7 +91,7 @@ sluice_params::params! {
             default: "open",
             meaning: "open: a row stays open until another is needed; closed: it is closed after \
                       each access",
-            source: "assumed: as gem5 and Ramulator do unless told otherwise",
+            source: "assumed: as gem5 and Ramulator do by default",
         }
     }
 }

@@ -342,7 +342,7 @@ impl Suspend {
 /// The flash array's checked values.
 #[derive(Clone, Debug)]
 pub struct NandSettings {
-    /// As it was given.
+    /// The parameters as they were given.
     pub given: NandParams,
     /// Time of a page on its channel.
     pub transfer: Ps,

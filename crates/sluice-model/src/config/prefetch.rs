@@ -89,7 +89,7 @@ choices! {
 /// The prefetcher's checked values.
 #[derive(Clone, Debug)]
 pub struct PrefetchSettings {
-    /// As it was given.
+    /// The parameters as they were given.
     pub given: PrefetchParams,
     /// The prefetcher; `none` if a shared object decides in its place.
     pub policy: &'static PrefetchEntry,

@@ -65,7 +65,7 @@ choices! {
 /// The write log's checked values.
 #[derive(Clone, Debug)]
 pub struct WriteLogSettings {
-    /// As it was given.
+    /// The parameters as they were given.
     pub given: WriteLogParams,
     /// Buffers that take turns.
     pub buffers: u32,

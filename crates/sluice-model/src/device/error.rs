@@ -25,7 +25,7 @@ pub enum DeviceError {
     Fixed {
         /// The key of the parameter.
         key: String,
-        /// Those that can change.
+        /// The keys that can change.
         valid: Vec<String>,
     },
     /// A guest gives a parameter a time that only its host may give it.

@@ -1,4 +1,5 @@
-//! Who follows what each page holds, to check that nothing is lost. Tests do, production does not.
+//! The observer follows what each page holds, to check that nothing is lost. Tests have one,
+//! production does not.
 
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, ReadOnly};

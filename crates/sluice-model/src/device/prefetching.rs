@@ -135,7 +135,7 @@ impl<O: Observer> Pipeline<O> {
         stats.prefetch_issued += u64::from(by.is_counted());
         stats.command_fills += u64::from(by == Ahead::Command);
         effects.cached(lpn);
-        // Nobody waits for it: where its time goes is not counted.
+        // No access waits for it: where its time goes is not counted.
         let (ready_at, _) = self.fill(slot, start, lpn, Fill::Ahead(by));
         let Some(cause) = cause else {
             return true;

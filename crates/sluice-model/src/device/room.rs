@@ -98,7 +98,7 @@ impl<O: Observer> Pipeline<O> {
             if let Some(slot) = self.storage.cache.take_in_flight() {
                 return slot;
             }
-            // As many are on their way as can be: the first to arrive makes room.
+            // As many pages are on their way as can be: the first to arrive makes room.
             let first = self.storage.cache.next_landing();
             self.land(first.expect("pages are in flight"), effects);
         }

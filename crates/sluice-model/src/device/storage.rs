@@ -41,7 +41,7 @@ pub(super) struct Storage<O> {
 struct Missed(Box<[u64]>);
 
 impl Missed {
-    /// None of so many.
+    /// No page of so many has missed.
     fn none(pages: u32) -> Missed {
         Missed(vec![0; pages.div_ceil(u64::BITS) as usize].into())
     }

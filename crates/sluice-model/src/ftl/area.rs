@@ -49,7 +49,7 @@ fn overwritten(
     (lines, scatter)
 }
 
-/// The same, as it was kept.
+/// The lines and their scatter as they were kept.
 fn take_up(
     mut lines: Lines,
     geometry: &Geometry,

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use sluice_units::Rng;
 
-    /// The same lines in the same order as from a list of all, which is searched.
+    /// Lines come in the order of a list of all lines, which is searched.
     #[test]
     fn lines_are_taken_as_if_each_stood_in_a_list() {
         const LINES: u32 = 30;

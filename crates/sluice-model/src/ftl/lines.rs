@@ -70,7 +70,7 @@ struct Open {
     next: u32,
 }
 
-/// Who a page is written for.
+/// What a page is written for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Writer {
     Host(u32),
@@ -180,7 +180,7 @@ impl Lines {
         }
     }
 
-    /// The same of a line that is known to be closed or taken.
+    /// Valid pages of a line that is known to be closed or taken.
     #[inline]
     pub fn valid_of_full(&self, line: u32) -> u32 {
         self.geometry.line_pages - self.stale[line as usize]

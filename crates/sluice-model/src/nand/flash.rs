@@ -4,7 +4,7 @@ use crate::layout::Block;
 pub use crate::parts::Served;
 use sluice_units::{Ppn, Ps};
 
-/// Who asked for an operation of the flash array.
+/// What asked for an operation of the flash array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A request of the host, or the cache for it.

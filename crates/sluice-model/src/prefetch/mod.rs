@@ -120,7 +120,7 @@ impl Picks {
         &self.numbers[..self.len]
     }
 
-    /// Those of the pages that a device with so many pages has, most urgent first.
+    /// The picks that a device with so many pages has, most urgent first.
     pub(crate) fn on_device(&self, pages: u64) -> impl Iterator<Item = Lpn> + '_ {
         let known = self
             .as_slice()

@@ -16,7 +16,7 @@ pub(super) struct Devices {
     pub names: Vec<String>,
 }
 
-/// Those of these endpoints, in order.
+/// The devices of these endpoints, in order.
 pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
     let mut devices = Devices {
         logical: Vec::new(),

@@ -9,7 +9,7 @@ use crate::ids::{EndpointId, LinkId, NodeId, RequesterId};
 use crate::spec::{FabricSpec, VcsSpec};
 use sluice_units::Table;
 
-/// Who reaches what.
+/// Which host reaches which endpoints.
 pub(super) struct Reach {
     pub vcs: Vec<Vcs>,
     /// Sets of logical devices: first those of hosts without a hierarchy, then one for each vcs.

@@ -14,7 +14,7 @@ use sluice_params::ConfigError;
 
 /// Which requesters have no port of their own, and what joins them with one that has.
 pub(super) struct Sockets {
-    /// Of each requester that has none, the one whose port it uses.
+    /// For each requester without a port of its own, the node whose port it uses.
     homes: Vec<Option<NodeId>>,
     link: LinkSettings,
 }

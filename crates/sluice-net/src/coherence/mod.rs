@@ -91,7 +91,7 @@ pub struct CoherenceSettings {
     pub filter: &'static FilterInfo,
     /// Entries of each.
     pub entries: u32,
-    /// Of them, those of a set.
+    /// Entries of a set.
     pub ways: u32,
     /// Which entry leaves.
     pub victim: &'static Victim,

@@ -51,7 +51,7 @@ impl Order {
         );
     }
 
-    /// And stores a version.
+    /// A host stores a version.
     pub fn stored_by(&mut self, host: RequesterId, line: u64, version: u64, now: Ps) {
         self.last.insert(line, (version, now));
         self.held.insert((host, line), version);

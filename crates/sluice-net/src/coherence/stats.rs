@@ -14,6 +14,6 @@ pub struct CoherenceStats {
     pub served: u64,
     /// Their time at the agent: the filter, waiting for turns, snoops and entries.
     pub waited: Ps,
-    /// Of them, those that took longer than looking into the filter.
+    /// Requests that took longer than looking into the filter.
     pub delayed: u64,
 }

@@ -11,7 +11,7 @@ pub(super) struct Credits {
 }
 
 impl Credits {
-    /// As many of each channel.
+    /// Makes as many credits of each channel.
     pub fn new(each: u32) -> Credits {
         Credits {
             left: [each; CHANNELS],

@@ -124,7 +124,7 @@ proptest! {
                     list[place].addr = (LINES + place as u64 / 8) * 64;
                 }
             }
-            // Nobody waits for stores at the end of a program: it ends with a load behind them.
+            // Nothing waits for stores at the end of a program: it ends with a load behind them.
             list.push(load(5_000 * 64, 0, 0));
         }
         let program = Listed(lists);

@@ -184,7 +184,7 @@ fn ways_of_the_same_wait_are_used_alike() {
     }
 }
 
-/// Of every pair of a host and a memory the way, twice: by rows of hosts.
+/// The way of every pair of a host and a memory, twice: by rows of hosts.
 fn pairs(policy: &str) -> Vec<Vec<usize>> {
     const EDGES: u32 = 12;
     let mut fabric = fabric(&diamond(policy, EDGES as usize, ["64000"; WAYS]));

@@ -144,7 +144,7 @@ fn each_server_has_a_port_of_its_own() {
     }
 }
 
-/// The same by hand: a switch of no latency where the sockets meet.
+/// Sockets made by hand: a switch of no latency where they meet.
 fn by_hand(count: u32, set: &[(&str, &str)]) -> FabricSpec {
     let mut by_hand = spec(set);
     by_hand.set("topology.kind", "list").unwrap();

@@ -78,7 +78,7 @@ fn time_goes_on_to_the_moment_that_is_asked_for() {
     assert_eq!(until(&mut fabric, end), (Ok(()), 1, end));
     let later = end + Ps::from_us(3);
     assert_eq!(until(&mut fabric, later), (Ok(()), 1, later));
-    // Not back.
+    // Time does not go back.
     assert_eq!(until(&mut fabric, end), (Ok(()), 1, later));
     assert_eq!((done[0].latency, done[0].at), (ALONE, end));
     assert_eq!(fabric.stats().latency.sum(), u128::from(ALONE.0));

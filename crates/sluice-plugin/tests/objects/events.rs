@@ -98,7 +98,7 @@ fn an_object_is_told_who_what_when_and_why() {
         let addr = page * PAGE_BYTES;
         device.access(Ps::from_us(us), Request { addr, op }, &mut ());
     };
-    // Nobody said whose the first is; threads are numbered as they come.
+    // The first access is of no known thread; threads are numbered as they come.
     access(&mut device, 0, 10, Op::Write);
     device.by(Some(77));
     access(&mut device, 150, 10, Op::Read);

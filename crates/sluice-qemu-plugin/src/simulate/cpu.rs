@@ -46,9 +46,9 @@ pub struct Cpu {
     /// Entries so far.
     entries: u64,
     block: *const Block,
-    /// Of each register: the number of the entry of the latest load behind its value, plus one.
+    /// For each register: the number of the entry of the latest load behind its value, plus one.
     registers: [u64; REGISTERS],
-    /// Of each instruction of the block: the same of what it has loaded.
+    /// For each instruction of the block: that number of the value that it has loaded.
     loads: [u64; BLOCK_MAX + 1],
     near: Near,
     /// Loads and stores that QEMU has reported.

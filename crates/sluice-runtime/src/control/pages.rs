@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 const ARRIVALS_MAX: usize = 1024;
 /// A page that cannot be had yet is tried again after this.
 const AGAIN_NS: u64 = 20_000;
-/// And given up after so long without any of the command's pages getting anywhere.
+/// The command is given up after so long without progress of any of its pages.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Pages that commands of a ring sent for, by the time at which they will be there.

@@ -15,7 +15,7 @@ const BEHIND_MAX: u64 = 8;
 
 /// Processes, and where each of their pages is.
 pub struct Pages {
-    /// Those that have ended leave their places to others.
+    /// Processes that have ended leave their places to others.
     processes: Vec<Option<Process>>,
     extents: Extents,
     /// Whether a page was written while it was mapped somewhere where it is no longer.

@@ -71,7 +71,7 @@ struct Unsure {
     lpn: u64,
 }
 
-/// As many as are kept. Others count as written.
+/// Pages that are kept in doubt. Others count as written.
 const MAX_UNSURE: usize = 4096;
 
 /// A process that has shared memory on the device.

@@ -83,7 +83,7 @@ impl Start {
     pub fn open(session: Session) -> Result<Start, StartError> {
         let system = |what| move |errno: Errno| os(what)(errno.raw_os_error());
         let door = socket(SocketFlags::NONBLOCK).map_err(system("a socket"))?;
-        // Nobody but this user may go to it.
+        // Only this user may connect to it.
         fchmod(&door, Mode::RUSR | Mode::WUSR)
             .and_then(|()| address(&session.dir))
             .and_then(|address| bind(&door, &address))

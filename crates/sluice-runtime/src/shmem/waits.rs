@@ -57,7 +57,7 @@ impl Waits {
         self.order.pop_first().map(|(_, wait)| wait)
     }
 
-    /// Nobody of a process waits any more.
+    /// No thread of a process waits any more.
     pub fn forget(&mut self, place: usize) {
         self.order.retain(|_, wait| wait.place != place);
     }

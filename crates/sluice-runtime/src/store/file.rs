@@ -49,7 +49,7 @@ pub struct FileStore {
     homes_there: Bits,
     /// Slots behind the homes that have blocks.
     others_there: u64,
-    /// Those of the process's parents, the first one's first, and its own.
+    /// The files of the process's parents, the first one's first, and its own.
     files: [i32; MAX_FILES],
     /// Under which number the process holds each parent's file.
     numbers: [u32; MAX_FILES],

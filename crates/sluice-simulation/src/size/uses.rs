@@ -105,7 +105,7 @@ impl Uses {
         self.scaled(misses)
     }
 
-    /// Of those counted, first ones.
+    /// First uses among those counted.
     pub(super) fn first(&self) -> u64 {
         self.scaled(self.reuse.first())
     }

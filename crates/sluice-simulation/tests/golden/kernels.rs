@@ -13,7 +13,7 @@ const SCALE: u32 = 512;
 const THREADS: u32 = 8;
 /// Entries of a kernel that does not end before.
 const ENTRIES: usize = 150_000;
-/// And of a small one.
+/// Entries of a kernel of a small size that does not end before.
 const WHOLE: usize = 3_000_000;
 
 #[test]

@@ -16,7 +16,7 @@ fn writing() -> Option<SkyByte> {
     artifact(&[("l3.store_miss", "write")])
 }
 
-/// And written lines that leave an L2 are lost.
+/// As `writing`, and written lines that leave an L2 are lost.
 fn losing() -> Option<SkyByte> {
     artifact(&[("l3.store_miss", "write"), ("l3.write_back", "own")])
 }

@@ -166,7 +166,7 @@ fn system_files() {
             looks < 2_000
         };
         let (stats, device) = simulate(&host, artifact, device, &mut program, length, &mut watch);
-        // Those that retire together are counted together.
+        // Instructions that retire together are counted together.
         let done = stats.instructions;
         assert!(done >= 19_000, "it does not get on: {done} instructions");
         device.balance().unwrap_or_else(|error| panic!("{error}"));

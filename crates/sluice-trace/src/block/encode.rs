@@ -310,7 +310,7 @@ mod tests {
         encoder.columns[name as usize].len()
     }
 
-    /// As many streams as there are bases take a byte an access, wherever they are.
+    /// Streams, as many as there are bases, take a byte an access, wherever they are.
     #[test]
     fn streams_side_by_side_have_a_base_each() {
         let mut encoder = Encoder::new(&Header::new("test")).unwrap();

@@ -34,7 +34,7 @@ const FETCH_BYTES: u16 = 4;
 /// Where made-up instructions are: a loop of so many, of four bytes each.
 const LOOP_START: u64 = 0x40_0000;
 const LOOP_LENGTH: u64 = 1024;
-/// So many instructions without memory are always written: 64 MiB.
+/// Instructions without memory that are always written: 64 MiB.
 const FILL_FREE: u64 = 1 << 20;
 /// Instructions read at a time.
 const BATCH: usize = 4096;

@@ -108,7 +108,7 @@ impl Ranks {
         }
         let pushed = self.spare.iter().map(|sum| self.base + DAMPING * sum);
         let differences = self.ranks.iter().zip(pushed).map(|(rank, pushed)| {
-            // Not a number is as far off as anything.
+            // A difference that is not a number is as far off as any.
             let difference = (rank - pushed).abs() / pushed;
             if difference.is_nan() {
                 f64::INFINITY

@@ -65,7 +65,7 @@ fn wait_idle(connection: &mut Connection, started: Instant) -> Result<String, Er
         };
         let field = |name| {
             field(&info, name)
-                .ok_or_else(|| Error::Server(format!("INFO persistence does not tell {name}")))
+                .ok_or_else(|| Error::Server(format!("INFO persistence does not report {name}")))
         };
         if field("rdb_bgsave_in_progress")? == "0" {
             return Ok(field("rdb_last_bgsave_status")?.to_owned());

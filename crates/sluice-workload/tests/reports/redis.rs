@@ -230,7 +230,7 @@ fn a_save_that_fails_is_told() {
         ),
         (
             |_, command| is(command, b"INFO").then(|| bulk(b"rdb_bgsave_in_progress:0\r\n")),
-            "INFO persistence does not tell rdb_last_bgsave_status",
+            "INFO persistence does not report rdb_last_bgsave_status",
         ),
         (
             |_, command| {

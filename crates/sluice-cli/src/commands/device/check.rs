@@ -75,13 +75,13 @@ fn pace(config: &DeviceConfig) -> Result<(), Error> {
     }
 }
 
-/// What a trap takes on this host, or why nobody knows.
+/// What a trap takes on this host, or why that is unknown.
 enum Trap {
     Takes(Ps),
     Unknown(String),
 }
 
-/// As it is measured at the start of a live run.
+/// What a trap takes, measured as at the start of a live run.
 fn trap() -> Trap {
     let own = match std::env::current_exe() {
         Ok(own) => own,

@@ -209,7 +209,7 @@ fn ask(figure: &Figure, default: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// A number of a device; 1 if it is none.
+/// A number of a device; 1 if the value is no number.
 fn number(raw: &RawConfig, key: &str) -> u64 {
     let text = raw.get(key).map(|value| value.to_string());
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
@@ -262,7 +262,7 @@ fn write(path: &std::path::Path, text: &str, replaces: bool) -> Result<(), Error
         _ => Error::system(path.display())(e),
     };
     if replaces && path.exists() {
-        // Not through a link to something else.
+        // A link to something else is not followed.
         open_regular(path, true, None).map_err(failed)?;
         std::fs::remove_file(path).map_err(failed)?;
     }

@@ -98,7 +98,7 @@ fn check_warmup(args: &SimArgs) -> Result<(), Error> {
     }
 }
 
-/// Refuses a bound where there is none.
+/// Refuses `--bound` where there is no bound.
 fn can_bound(args: &SimArgs, config: &DeviceConfig, warmup: u64) -> Result<(), Error> {
     match no_bound(config, warmup) {
         Some(why) if args.bound => Err(Error::unfit("--bound", why)),

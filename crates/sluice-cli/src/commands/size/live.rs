@@ -182,7 +182,7 @@ fn warn(profile: &SizeProfile) {
     if profile.threads > 1 {
         errln!(
             "sluice: warning: the program has {} threads, whose misses overlap: run times are not \
-             told",
+             reported",
             profile.threads
         );
     }

@@ -30,7 +30,7 @@ const CXL_IS_DIRECT: Version = Version {
 const KVM: &str = "kvm";
 /// KVM's asynchronous page faults, and its notice that a page has come.
 const ASYNC_FAULTS: [&str; 2] = ["kvm-asyncpf", "kvm-asyncpf-int"];
-/// A model that is none: QEMU lists its models and ends.
+/// CPU models of which QEMU only lists the names, and ends.
 const ASKS_FOR_NAMES: [&str; 2] = ["help", "?"];
 /// Room for the labels of a CXL memory device.
 const LABELS: u64 = MIB;

@@ -159,7 +159,7 @@ fn check(args: &VmArgs) -> Result<(), Error> {
         return Err(Error::value("--attach", given, why));
     }
     if args.accel == AccelArg::Kvm {
-        let why = "it executes the guest without QEMU, which then has nothing to tell: expected \
+        let why = "it executes the guest without QEMU, which then sees nothing: expected \
                    auto or tcg";
         return Err(Error::value("--accel", "kvm", why));
     }

@@ -30,7 +30,7 @@ fn a_ring_full_of_nonsense() {
         // All of the last channel: its counts, its entries.
         let bytes: Vec<u8> = (0..8320).map(|_| next() as u8).collect();
         std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 64 + 7 * 8320).expect("room");
-        // And the bell.
+        // The bell gets nonsense, too.
         let bell = (round as u32).to_ne_bytes();
         std::os::unix::fs::FileExt::write_all_at(&file, &bell, 32).expect("room");
         if round % 50 == 0 {

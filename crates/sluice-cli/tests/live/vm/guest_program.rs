@@ -244,7 +244,7 @@ fn every_command_of_a_guest_has_its_effect_and_both_sides_see_it() {
     assert_eq!(map["runs"], Value::from(runs.to_vec()), "{map:#}");
     assert_eq!(guest.ctl(&["policy", "lru"])["status"], "nothing");
     assert_eq!(guest.ctl(&["set", "nand.read=30us"])["status"], "nothing");
-    // And what the host does the guest sees.
+    // The guest sees what the host does.
     guest.ctl(&["prefetch", "1MiB..2MiB"]);
     guest.ctl(&["set", "nand.read=25us"]);
     let stats = guest.assert_same_statistics();

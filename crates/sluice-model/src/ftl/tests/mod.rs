@@ -16,7 +16,7 @@ use crate::config::DeviceConfig;
 use crate::nand::Nand;
 use sluice_units::{Lpn, Rng};
 
-/// Of every FTL here.
+/// The seed of every FTL here.
 const SEED: u64 = 1;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {

@@ -164,7 +164,7 @@ proptest! {
             served.push(issue(&mut nand, &dated));
             comes.push((comes.len(), dated));
         }
-        // Of those that come at one moment the one asked for first comes first.
+        // Of requests that come at one moment, the one asked for first comes first.
         comes.sort_by_key(|(_, one)| one.now);
         let in_time: Vec<Ask> = comes.iter().map(|(_, one)| *one).collect();
         let expected = Naive::new(&settings.nand, &in_time).run(&in_time);

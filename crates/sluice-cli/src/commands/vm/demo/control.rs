@@ -26,7 +26,7 @@ pub struct Told {
     pub unprinted: Option<Error>,
     /// Figures of each device before the command.
     pub before: Option<Vec<Process>>,
-    /// And after it.
+    /// Figures of each device after the command.
     pub after: Option<Vec<Process>>,
     /// When it was let start, and how long it took.
     pub started: Option<Instant>,
