@@ -7,8 +7,8 @@ use crate::{
 };
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
-    Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, has_been_there,
-    heap_needs, memory_use, running_threads, with_own_files,
+    Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, dismiss_threads,
+    has_been_there, heap_needs, memory_use, running_threads, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -27,7 +27,8 @@ extern "C" fn construct() {
         None => Heap::Next,
         Some(dir) => {
             sluice_runtime::fatal::on_panic();
-            match with_own_files(|| start(Path::new(&dir))) {
+            let started = with_own_files(|| start(Path::new(&dir)));
+            match started.inspect_err(|_| dismiss_threads()) {
                 Ok(heap) => heap,
                 Err(e) if does_without(Path::new(&dir), &e) => {
                     limits::give_up();
@@ -116,7 +117,10 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let cpu = sluice_region::cpu_now();
     let engine = match trap {
         Trap::Event => Engine::start_with_threads(session, cpu)?,
-        Trap::Signal => Engine::start(session)?,
+        Trap::Signal => {
+            session.hire()?;
+            Engine::start(session)?
+        }
     };
     mask::resolve();
     old_signals::resolve();

@@ -13,6 +13,9 @@ use sluice_region::sys;
 const MOST: usize = 48;
 /// Numbers are sought from here on, or a little below the program's limit if that is lower.
 const FROM: u64 = 4_096;
+/// The descriptor of the lock on the session gets this number or a higher one in each mode:
+/// programs count on low ones.
+pub const LOCK_FD: u64 = 512;
 /// Room for them below a limit that cannot be raised.
 const ROOM: u64 = 64;
 
@@ -59,6 +62,28 @@ pub fn forget_all_but(kept: Option<i32>) {
         if Some(slot.load(Relaxed)) != kept {
             slot.store(-1, Release);
         }
+    }
+}
+
+/// Has the table reach as far as the runtime's descriptors will. The kernel does so at once while
+/// one thread alone has it; whoever lengthens one that a second thread has waits for milliseconds.
+/// `guards` says whether some are moved to high numbers.
+pub fn make_room(guards: bool) {
+    // SAFETY: no pointers.
+    let Ok(fd) = (unsafe { sys!(libc::SYS_eventfd2, 0, libc::EFD_CLOEXEC) }) else {
+        return;
+    };
+    let copy = |from: u64| {
+        // SAFETY: no pointers.
+        unsafe { sys!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, from) }
+    };
+    let copied = match guards {
+        true => with_room(copy),
+        false => copy(LOCK_FD),
+    };
+    for own in [Ok(fd), copied].into_iter().flatten() {
+        // SAFETY: our own descriptors.
+        let _ = unsafe { sys!(libc::SYS_close, own) };
     }
 }
 

@@ -12,6 +12,7 @@ use crate::filter;
 use crate::gone::end_service;
 use crate::heap;
 use crate::hints::{Hints, Said};
+use crate::hired;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::migration::Migration;
@@ -95,13 +96,17 @@ impl Engine {
     pub fn start_with_threads(session: Session, cpu: usize) -> Result<&'static Engine, StartError> {
         let (device, library) = Engine::prepare(&session)?;
         let begun = thread::start_service_for(&[], || {
+            session.hire()?;
             let engine = Engine::open(session, device, library)?;
             engine.start_threads(cpu).map(|()| engine)
         });
         let begun = begun.map_err(os("starting the service thread"))?;
         // The program may go on without the device, and then without threads of ours.
-        if begun.is_err() && thread::running() == 1 {
-            end_service();
+        if begun.is_err() {
+            hired::dismiss();
+            if thread::running() == 1 {
+                end_service();
+            }
         }
         begun
     }

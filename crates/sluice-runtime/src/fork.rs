@@ -18,7 +18,7 @@ use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
 use crate::stats::Identity;
-use crate::{descriptors, root, thread};
+use crate::{descriptors, hired, root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
@@ -90,6 +90,7 @@ impl Engine {
         calm::after_fork_in_child();
         active::after_fork_in_child();
         thread::after_fork_in_child();
+        hired::after_fork_in_child();
         // SAFETY: the forking thread holds the lock.
         let core = unsafe { self.core.get_held() };
         core.host.progress.all_stay = false;
@@ -146,14 +147,27 @@ impl Engine {
         Ok(true)
     }
 
-    /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring.
+    /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring;
+    /// all of them or none.
     pub fn start_threads(&'static self, cpu: usize) -> Result<(), StartError> {
         thread::in_service(|| {
+            self.session.hire()?;
             if self.session.trap == Trap::Event {
-                start_handlers(self, cpu).map_err(os("starting a handler thread"))?;
+                start_handlers(self, cpu).map_err(os("starting a thread of the runtime"))?;
             }
-            start_control(self).map_err(os("starting the control thread"))
+            start_control(self).map_err(os("starting a thread of the runtime"))
         })
+    }
+}
+
+impl Session {
+    /// Has the threads wait that [`Engine::start_threads`] needs. What is to be made for the engine
+    /// comes after it: without them there is none.
+    pub fn hire(&self) -> Result<(), StartError> {
+        let hired = hired::hire(self.hired_threads(), || {
+            descriptors::make_room(self.trap == Trap::Signal);
+        });
+        hired.map_err(os("starting a thread of the runtime"))
     }
 }
 
@@ -259,18 +273,25 @@ impl Core {
     /// out of its reach, and nothing has changed.
     fn renew(&mut self, engine: &Engine) -> Result<bool, StartError> {
         match self.mind_holes().and_then(|()| self.open_own(engine)) {
-            Err(e) if e.is_out_of_reach() && engine.can_be_left() => Ok(false),
+            Err(e) if e.is_out_of_reach() && engine.can_be_left() => {
+                hired::dismiss();
+                Ok(false)
+            }
             own => self.go_on_with(engine, own?).map(|()| true),
         }
     }
 
-    /// Opens all of it, before anything changes.
+    /// Opens all of it, and has threads wait, before anything changes.
     fn open_own(&self, engine: &Engine) -> Result<Own, StartError> {
         let session = &engine.session;
+        let uffd = Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?;
+        let pagemap = open_pagemap()?;
+        session.hire()?;
+        let made = files::create(session, self.identity_of_child(engine))?;
         Ok(Own {
-            uffd: Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?,
-            pagemap: open_pagemap()?,
-            made: files::create(session, self.identity_of_child(engine))?,
+            uffd,
+            pagemap,
+            made,
         })
     }
 

@@ -15,12 +15,13 @@ use crate::active;
 use crate::affinity::{Held, hold, reset};
 use crate::clock::now_ns;
 use crate::engine::{Engine, FORK_LOOK_NS};
+use crate::hired;
 use crate::pace::{sleep_end, slept_until, wait_until};
 use crate::state::{Plan, Wait};
 use crate::thread;
 use sluice_region::{
-    CpuSet, Descriptors, Event, EventSource, be_nice, name_thread, nice_of, niceness,
-    raise_priority, sleep_exactly, yield_cpu,
+    CpuSet, Event, EventSource, be_nice, name_thread, nice_of, niceness, raise_priority,
+    sleep_exactly, yield_cpu,
 };
 use std::collections::VecDeque;
 
@@ -94,7 +95,7 @@ enum Stage {
     Ready(Option<Held>),
 }
 
-/// Starts the session's handler threads. By the service thread, whose descriptors they share.
+/// Has threads be the session's handlers. By the service thread, whose descriptors they share.
 ///
 /// The first runs on `cpu`, the others on the CPUs that follow.
 pub fn start(engine: &'static Engine, mut cpu: usize) -> Result<(), i32> {
@@ -115,7 +116,7 @@ struct Start {
 fn spawn(engine: &'static Engine, cpu: usize) -> Result<(), i32> {
     let start = Box::into_raw(Box::new(Start { engine, cpu }));
     // SAFETY: the argument is handed to the new thread, which frees it.
-    let spawned = unsafe { thread::spawn(main, start.cast(), Descriptors::Shared) };
+    let spawned = unsafe { hired::begin(main, start.cast()) };
     spawned.inspect_err(|_| {
         // SAFETY: there is no thread that has it.
         drop(unsafe { Box::from_raw(start) });

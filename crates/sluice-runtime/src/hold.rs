@@ -1,7 +1,7 @@
 //! The lock by which a process says that its session is in use.
 
 use crate::clock::{now_ns, sleep_until};
-use crate::descriptors::guard;
+use crate::descriptors::{LOCK_FD, guard};
 use crate::error::{StartError, failed};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{LOCK_FILE, MEANWHILE};
@@ -10,8 +10,6 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The lock's descriptor gets this number or a higher one: programs count on low ones.
-const LOCK_FD: i32 = 512;
 /// The keeper has a byte for a moment when it looks whether its process has ended. It is asked for
 /// again so often, with pauses.
 const CLAIMS: u32 = 1_000;

@@ -108,6 +108,11 @@ impl Session {
         handlers + usize::from(self.ring)
     }
 
+    /// Those of them that [`hire`](crate::hired::hire) makes: all but the service thread.
+    pub(crate) fn hired_threads(&self) -> usize {
+        self.first_threads() - usize::from(self.trap == Trap::Event)
+    }
+
     /// How pages go to the store's file. A queue is the handlers': a thread of the program's, which
     /// serves its own faults in signal mode, would be interrupted by the answers.
     pub(crate) fn io(&self) -> Io {

@@ -1,6 +1,6 @@
 //! An impossible command line is refused in one line, before anything is started.
 
-use crate::build;
+use crate::build::{self, for_all_users};
 use crate::sluice::{Outcome, Running, Sluice, finish};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -295,25 +295,12 @@ fn flags_that_do_not_exist() {
 /// A user who may not use userfaultfd gets an error with the command that mends it.
 #[test]
 fn a_user_without_permission() {
-    let root = Command::new("id").arg("-u").output();
-    let setpriv = Command::new("setpriv").arg("--version").output();
     let allowed = std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd");
-    let is_root = root.is_ok_and(|id| id.stdout == b"0\n");
-    if !is_root || setpriv.is_err() || !allowed.is_ok_and(|text| text.trim() == "0") {
+    let is_forbidden = allowed.is_ok_and(|text| text.trim() == "0");
+    let Some((_folder, sluice)) = for_all_users().filter(|_| is_forbidden) else {
         println!("not tested: needs root, setpriv, and vm.unprivileged_userfaultfd = 0");
         return;
-    }
-    // Where anybody can read it: a checkout may lie in a closed folder.
-    let folder = tempfile::tempdir_in("/tmp").expect("a folder");
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).expect("our own folder");
-    let copy = |from: &Path| {
-        let to = folder.path().join(from.file_name().expect("a file"));
-        std::fs::copy(from, &to).expect("room");
-        to
     };
-    copy(build::preload_library());
-    let sluice = copy(Path::new(env!("CARGO_BIN_EXE_sluice")));
     let nobody = |flags: &[&str]| {
         let mut command = Command::new("setpriv");
         let ids = ["--reuid=65534", "--regid=65534", "--clear-groups"];

@@ -1,7 +1,7 @@
 //! Programs that the preload library cannot enter, or where it can do nothing: a warning says so.
 
 use crate::abuse::{small, within_limit};
-use crate::build::{compile, helper};
+use crate::build::{compile, for_all_users, helper};
 use crate::sluice::{Outcome, Sluice, TRAPS, finish};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -99,6 +99,65 @@ print(os.waitpid(child, 0)[1], sum(b))";
         assert_eq!(out.number("/host/forks_outside"), 1, "{out:#?}");
     }
 }
+
+/// As many tasks were left as its fork and some of the runtime's threads need, and it ended. So did
+/// a program that it became.
+#[test]
+fn so_does_a_child_that_is_left_too_few_tasks() {
+    let Some((_folder, sluice)) = for_all_users() else {
+        println!("not tested: needs root and setpriv");
+        return;
+    };
+    // Root has no such limit. Nobody else has this number.
+    let user = 100_000 + std::process::id();
+    for (trap, threads) in [("event", 3), ("signal", 1)] {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={user}"), &format!("--regid={user}")]);
+        // The right to a descriptor for faults, and none to go beyond a limit.
+        let rights = ["inh-caps", "ambient-caps", "bounding-set"];
+        command.args(rights.map(|set| format!("--{set}=-all,+sys_ptrace")));
+        command.arg("--clear-groups").arg(&sluice);
+        command.args(["run", "--json", "--trap", trap, "--control", "on"]);
+        let (device, cache) = ("device.capacity=64MiB", "cache.capacity=1MiB");
+        command.args(["--set", device, "--set", cache, "--"]);
+        command.args(["/usr/bin/python3", "-c", TASKS, &threads.to_string()]);
+        let out = finish(&mut command);
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+        assert_eq!(out.number("/host/forks_outside"), threads, "{out:#?}");
+        assert_eq!(outside(&out), threads, "{out:#?}");
+    }
+}
+
+/// Forks and starts programs with room for no thread of the runtime, for one, and so on.
+const TASKS: &str = "
+import os, resource, sys
+threads = int(sys.argv[1])
+page = bytes([7]) * 2048
+b = bytearray(8 << 20); b[::4096] = page
+def tasks():
+    found = 0
+    for process in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            if os.stat(f'/proc/{process}').st_uid == os.getuid():
+                found += len(os.listdir(f'/proc/{process}/task'))
+        except OSError:
+            pass
+    return found
+_, most = resource.getrlimit(resource.RLIMIT_NPROC)
+def leave(count):
+    resource.setrlimit(resource.RLIMIT_NPROC, (count, most))
+for room in range(threads + 1):
+    leave(tasks() + 1 + room)
+    child = os.fork()
+    child or os._exit(b[::4096] != page)
+    assert os.waitpid(child, 0)[1] == 0 and b[::4096] == page, room
+    leave(most)
+    child = os.fork()
+    if not child:
+        leave(tasks() - threads + room)
+        os.execv('/usr/bin/test', ['test', 'a', '=', 'a'])
+    assert os.waitpid(child, 0)[1] == 0, room
+print('well')";
 
 /// A program that another one starts under such limits, as a shell does.
 #[test]

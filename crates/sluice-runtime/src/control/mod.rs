@@ -15,11 +15,12 @@ mod serve;
 
 use crate::clock::now_ns;
 use crate::engine::Engine;
+use crate::hired;
 use crate::rings::ring;
 use crate::thread;
 use core::sync::atomic::Ordering::*;
 use lanes::Lanes;
-use sluice_region::{Descriptors, Mapping, futex_wait, futex_wake, name_thread};
+use sluice_region::{Mapping, futex_wait, futex_wake, name_thread};
 
 /// After a command the server looks this often for a while, if it has to look by itself.
 const BUSY_POLL_NS: u64 = 100_000;
@@ -43,7 +44,7 @@ pub fn start(engine: &'static Engine) -> Result<(), i32> {
     // SAFETY: the engine is never freed.
     unsafe {
         let argument = core::ptr::from_ref(engine).cast_mut().cast();
-        thread::spawn(main, argument, Descriptors::Shared)
+        hired::begin(main, argument)
     }
 }
 
