@@ -11,7 +11,7 @@ use crate::heap::{self, SPACE};
 use crate::{altstack, internal, limits, next};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
-use sluice_region::{PAGE, errno};
+use sluice_region::{PAGE, errno, forget_all_dispatched};
 use sluice_runtime::{hold_signals, restore_signals};
 
 type Handler = Option<unsafe extern "C" fn()>;
@@ -112,6 +112,7 @@ pub unsafe extern "C" fn child() {
     let Some(engine) = engine_in_any_child() else {
         return;
     };
+    forget_all_dispatched();
     know();
     altstack::after_fork_in_child();
     let errno_before = ERRNO.load(Relaxed);

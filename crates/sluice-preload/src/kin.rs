@@ -11,21 +11,22 @@ use crate::beside::{self, Function};
 use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
+use crate::dispatch::{by_libc, comes_back};
 use crate::exec::leaving;
 use crate::fork::{child, parent, prepare, touch_pages};
 use crate::futex;
 use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
-use crate::mask::by_number;
-use crate::namespaces::{chroot, seccomp, setns, unshare};
+use crate::mask::{by_number, mask_by_number};
+use crate::namespaces::{chroot, prctl, seccomp, setns, unshare};
 use crate::next;
 use crate::numbers::moving;
 use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
-use libc::{c_int, c_long, c_void, pid_t};
-use sluice_region::{PAGE, call};
+use libc::{c_int, c_long, c_ulong, c_void, pid_t};
+use sluice_region::PAGE;
 
 next!(next_fork: c"_Fork"() -> pid_t);
 next!(next_clone: c"clone"(
@@ -163,6 +164,25 @@ unsafe fn forks(number: c_long, args: &[usize; 6]) -> Option<Used> {
     }
 }
 
+/// Calls of which the hooks have to know, though the kernel could answer them.
+unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
+    let [a, b, c, d, e, _] = args;
+    // SAFETY: passed on.
+    unsafe {
+        Some(match number {
+            libc::SYS_prctl => {
+                let word = |word: usize| word as c_ulong;
+                prctl(a as c_int, word(b), word(c), word(d), word(e)).into()
+            }
+            libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
+                mask_by_number(a as c_int, b as *const u64, c as *mut u64)
+            }
+            libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),
+            _ => return None,
+        })
+    }
+}
+
 /// System calls by their numbers: those that the hooks would see by name go to the hooks.
 ///
 /// A fresh mapping is not placed on the device that way.
@@ -181,8 +201,8 @@ pub unsafe extern "C" fn syscall(
 ) -> c_long {
     let args = [a, b, c, d, e, f];
     // SAFETY: what the program asked for.
-    let pass = || answer(unsafe { call(number, args) });
-    if engine().is_none() {
+    let pass = || unsafe { by_libc(number, args) };
+    if engine().is_none() || comes_back() {
         return pass();
     }
     let at = a as *mut c_void;
@@ -231,9 +251,9 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_getrlimit => getrlimit(a as c_int, b as *mut _).into(),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_setrlimit => setrlimit(a as c_int, b as *const _).into(),
-            libc::SYS_futex => futex::by_number(args, |args| answer(call(number, args))),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
-            _ => making_durable(number, &args)
+            _ => minding(number, args)
+                .or_else(|| making_durable(number, &args))
                 .or_else(|| moving(number, &args))
                 .unwrap_or_else(pass),
         }

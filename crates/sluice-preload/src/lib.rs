@@ -6,6 +6,7 @@
 mod advice;
 mod affinity;
 mod aio;
+mod aliases;
 mod altstack;
 mod answers;
 mod behind;
@@ -19,6 +20,7 @@ mod contexts;
 mod deferred;
 mod descriptors;
 mod device;
+mod dispatch;
 mod ends;
 mod exec;
 mod explicit;

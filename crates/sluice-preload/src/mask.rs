@@ -192,6 +192,31 @@ pub unsafe extern "C" fn pthread_sigmask(
     unsafe { change(next_pthread_sigmask, how, new, old) }
 }
 
+/// `rt_sigprocmask` by its number, with the kernel's sets.
+///
+/// # Safety
+/// Contract of the system call.
+pub unsafe fn mask_by_number(how: c_int, new: *const u64, old: *mut u64) -> c_long {
+    let is_ours = signal_is_ours();
+    // SAFETY: null or the program's set, which traps as any access of its own.
+    let wanted = unsafe { new.as_ref() }.map(|set| match how {
+        libc::SIG_BLOCK | libc::SIG_SETMASK if is_ours => set & !BUS,
+        _ => *set,
+    });
+    let set = wanted
+        .as_ref()
+        .map_or(core::ptr::null(), core::ptr::from_ref);
+    let mut before = 0u64;
+    let to = &raw mut before;
+    // SAFETY: null or a live set; a live output.
+    let asked = unsafe { sys!(libc::SYS_rt_sigprocmask, how, set, to, size_of::<u64>()) };
+    if asked.is_ok() && !old.is_null() {
+        // SAFETY: the program's.
+        unsafe { old.write(before) };
+    }
+    status(asked.map(drop)).into()
+}
+
 /// The bit of SIGBUS in the kernel's sets.
 const BUS: u64 = 1 << (libc::SIGBUS - 1);
 

@@ -2,6 +2,7 @@
 
 use crate::buffers::{set_errno, with_pages};
 use crate::device::engine;
+use crate::dispatch::{self, PR_SET_SYSCALL_USER_DISPATCH};
 use crate::{beside, next};
 use libc::{c_char, c_int, c_long, c_ulong, c_void};
 use sluice_region::{call, errno, say};
@@ -108,11 +109,13 @@ pub unsafe extern "C" fn prctl(
         (libc::PR_SET_PDEATHSIG, Some(engine)) => beside::asks(engine),
         _ => {}
     }
+    // SAFETY: passed on.
+    let call = |last| unsafe { next_prctl(what, second, third, fourth, last) };
+    if what == PR_SET_SYSCALL_USER_DISPATCH {
+        return dispatch::set(second, third, fourth, fifth, call);
+    }
     /// Of a thread's name.
     const NAME: usize = 16;
     let memory = (second as usize as *const c_void, NAME);
-    // SAFETY: passed on.
-    with_pages(memory, || unsafe {
-        next_prctl(what, second, third, fourth, fifth)
-    })
+    with_pages(memory, || call(fifth))
 }

@@ -13,6 +13,8 @@ fn hook(name: &CStr) -> Option<usize> {
     Some(match name.to_bytes() {
         b"malloc" => malloc::malloc as *const () as usize,
         b"free" => malloc::free as *const () as usize,
+        b"cfree" => malloc::free as *const () as usize,
+        b"__libc_reallocarray" => malloc::reallocarray as *const () as usize,
         b"calloc" => malloc::calloc as *const () as usize,
         b"realloc" => malloc::realloc as *const () as usize,
         b"reallocarray" => malloc::reallocarray as *const () as usize,

@@ -5,6 +5,7 @@
 
 mod call;
 mod cpu;
+mod dispatch;
 mod fatal;
 mod futex;
 mod guard;
@@ -29,6 +30,7 @@ pub use cpu::{
     CpuSet, LibraryCount, ThreadCount, be_nice, cpu_now, nice_of, niceness, raise_priority, stat,
     thread_id, threads_of_process, yield_cpu,
 };
+pub use dispatch::{forget_all_dispatched, forget_dispatched, is_dispatched, note_dispatched};
 pub(crate) use fatal::Lost;
 pub use fatal::{Told, fatal, say, set_own_descriptors, text_of};
 pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly, with_exact_sleep};

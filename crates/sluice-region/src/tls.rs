@@ -156,7 +156,7 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_voi
 
 /// The calling thread's pointer.
 #[cfg(target_arch = "x86_64")]
-fn pointer() -> usize {
+pub(crate) fn pointer() -> usize {
     let pointer;
     // SAFETY: the first word behind the pointer holds the pointer itself.
     unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly)) };
@@ -164,7 +164,7 @@ fn pointer() -> usize {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn pointer() -> usize {
+pub(crate) fn pointer() -> usize {
     let pointer;
     // SAFETY: reads a register.
     unsafe { core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem)) };

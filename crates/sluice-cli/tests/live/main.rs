@@ -21,6 +21,7 @@ mod lossless;
 mod memory;
 mod metrics;
 mod migration;
+mod names;
 mod output;
 mod outside;
 mod parity;
