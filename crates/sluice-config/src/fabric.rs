@@ -34,6 +34,9 @@ const OWN: &[&str] = &[
     "scale",
 ];
 
+/// Of a group of endpoints with `device`, the device's own.
+const CAPACITY: &str = "capacity";
+
 impl Describe for FabricSpec {
     const SHELF: Shelf = Shelf {
         what: "fabric",
@@ -153,10 +156,13 @@ impl Reader<'_> {
         let is_host = table == "requester" && from.table.contains_key("system");
         self.check_keys(table, from)?;
         group.socket = from.table.get("socket").map(|home| self.source.plain(home));
+        let is_device = is_endpoint && from.table.contains_key("device");
         for (key, value) in from.others(OWN) {
-            if !matches!(value.get_ref(), DeValue::Table(_)) {
+            if is_device && key == CAPACITY {
+                // The device has it.
+            } else if !matches!(value.get_ref(), DeValue::Table(_)) {
                 group.set.push(self.setting(&element, table, key, value)?);
-            } else if !(is_host || is_endpoint && from.table.contains_key("device")) {
+            } else if !(is_host || is_device) {
                 return Err(self.bad(
                     value,
                     "no table but `link`; only endpoints with `device` have a device's, and \
@@ -263,6 +269,12 @@ impl Reader<'_> {
             if let DeValue::Table(table) = value.get_ref() {
                 let mut set = |inner: &str, value: &str| raw.set(&format!("{key}.{inner}"), value);
                 source.read_table(table, &mut set)?;
+            } else if key == CAPACITY {
+                let set = raw.set("device.capacity", &source.plain(value));
+                set.map_err(|error| Error::Config {
+                    place: source.place(value.span()),
+                    source: error,
+                })?;
             }
         }
         DeviceConfig::simulated(&raw).map_err(|source| Error::Config {

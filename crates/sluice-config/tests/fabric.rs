@@ -1,7 +1,8 @@
 //! Are fabrics read as they are written, and mistakes found with their place?
 
-use sluice_config::{describe_fabric, fabrics, parse_fabric};
-use sluice_net::FabricConfig;
+use sluice_config::{describe_fabric, fabrics, load_system, parse_fabric};
+use sluice_model::DeviceConfig;
+use sluice_net::{FabricConfig, FabricSpec};
 
 #[test]
 fn every_fabric_that_comes_along_can_be() {
@@ -171,6 +172,77 @@ fn settings_reach_the_devices_of_groups() {
     }
     let device = spec.endpoints[0].device.as_ref().unwrap();
     assert_eq!(device.cache.pages, 4096, "what is refused changes nothing");
+}
+
+/// `capacity` beside `device` was ignored: a preset's devices were 64 times as large as it says.
+#[test]
+fn the_capacity_beside_a_device_is_the_devices() {
+    let capacities = |spec: &FabricSpec| {
+        let config = FabricConfig::new(spec, 1).unwrap_or_else(|error| panic!("{error}"));
+        let endpoints = config.endpoints.iter().map(|endpoint| endpoint.capacity);
+        endpoints.collect::<Vec<_>>()
+    };
+    let text =
+        "[[endpoints]]\nname = \"ssd\"\ncount = 1\ndevice = \"cylon\"\ncapacity = \"2GiB\"\n";
+    let mut spec = parse_fabric(text, "mine.toml").unwrap();
+    assert_eq!(capacities(&spec), [2 << 30]);
+    spec.set("ssd.capacity", "4GiB").unwrap();
+    assert_eq!(capacities(&spec), [4 << 30]);
+    let said = spec.set("ssd.capacity", "much").unwrap_err().to_string();
+    assert!(said.contains("\"much\""), "{said}");
+    let said = parse_fabric(&text.replace("2GiB", "much"), "mine.toml").unwrap_err();
+    assert!(said.to_string().starts_with("mine.toml:5:12: "), "{said}");
+
+    let hosts = describe_fabric("skybyte-hosts-64th").unwrap().given;
+    let base = load_system("base-cssd").unwrap().scaled(64).unwrap();
+    let device = DeviceConfig::simulated(&base.device).unwrap();
+    assert_eq!(capacities(&hosts), [device.capacity().0; 4]);
+    let of_hosts = hosts.endpoints[0].device.as_ref().unwrap();
+    assert_eq!(of_hosts.raw().to_pairs(), device.raw().to_pairs());
+}
+
+/// Beside `device`, these said nothing.
+#[test]
+fn what_an_endpoint_does_not_use_is_refused() {
+    let said = |group: &str| {
+        let text = format!("[[endpoints]]\nname = \"m\"\ncount = 1\n{group}\n");
+        let spec = parse_fabric(&text, "mine.toml").unwrap();
+        match FabricConfig::new(&spec, 1) {
+            Ok(_) => panic!("{group} was taken"),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (group, message) in [
+        (
+            "device = \"cylon\"\nread = \"70ns\"",
+            "endpoint group `m`: impossible configuration: endpoint.read = 70ns: a device has \
+             parameters of its own; give them in tables, such as memory = { read = \"95ns\" }",
+        ),
+        ("device = \"cylon\"\nwrite = \"70ns\"", "endpoint.write"),
+        (
+            "device = \"cylon\"\ndram = \"ddr4-2400\"",
+            "endpoint.dram =",
+        ),
+        (
+            "device = \"cylon\"\ndram_channels = 4",
+            "endpoint.dram_channels = 4",
+        ),
+        (
+            "type = \"dram\"\nread = \"70ns\"",
+            "endpoint.read = 70ns: DRAM has times",
+        ),
+        (
+            "dram_queue = 4",
+            "endpoint.dram_queue = 4: a fixed endpoint has no DRAM",
+        ),
+        (
+            "type = \"external\"\nwrite = \"9ns\"",
+            "endpoint.write = 9ns: a library has",
+        ),
+    ] {
+        let said = said(group);
+        assert!(said.contains(message), "{said}");
+    }
 }
 
 /// By the file and by a setting, of a fabric's device.

@@ -33,7 +33,7 @@ pub struct FabricConfig {
     /// Seed of every random stream.
     pub seed: u64,
     /// Time from port to port of each switch.
-    pub(super) switches: Table<SwitchId, Ps>,
+    pub(super) latencies: Table<SwitchId, Ps>,
     /// Whether each switch is a hop: not an end of a bus, nor a host's own port.
     pub(super) hops: Table<SwitchId, bool>,
     /// What each requester finds at its addresses.
@@ -52,6 +52,11 @@ impl FabricConfig {
     /// Bytes that a requester can reach.
     pub fn reach(&self, requester: RequesterId) -> u64 {
         self.addresses.reach(requester)
+    }
+
+    /// How many switches there are.
+    pub fn switches(&self) -> u32 {
+        self.hops.values().iter().filter(|is_hop| **is_hop).count() as u32
     }
 
     /// The group that a requester is of, by its place in the description.

@@ -109,7 +109,7 @@ impl Engine {
             router: Router::new(
                 &config.graph,
                 &config.hops,
-                &config.switches,
+                &config.latencies,
                 config.table.clone(),
                 config.routing,
             ),

@@ -52,7 +52,10 @@ pub enum FabricError {
         second: String,
     },
     /// More links than ports.
-    #[error("`{switch}` has {ports} ports, but {link} needs port {port}; raise switch.ports")]
+    #[error(
+        "`{switch}` has {ports} ports, but {link} needs port {port}; raise switch.ports, \
+         or `ports` of its group"
+    )]
     NoPort {
         /// The name of the switch.
         switch: String,

@@ -289,10 +289,10 @@ impl Fabric {
         done: &mut dyn FnMut(Completed),
     ) -> Result<(), Deadlock> {
         self.begin_issuing();
-        let warm = self.engine.completed + length.warmup;
+        let warm = self.engine.completed.saturating_add(length.warmup);
         if self.run_until(warm, watch, &mut |_| ())? {
             self.begin();
-            let all = self.engine.completed + length.requests;
+            let all = self.engine.completed.saturating_add(length.requests);
             self.run_until(all, watch, done)?;
         }
         self.end();

@@ -166,11 +166,12 @@ impl Graph {
         exits
     }
 
-    /// Checks names, ends and ports, and numbers the ports that have no number.
+    /// Checks names, ends and ports, and numbers the ports that have no number. `ports`: how many
+    /// each switch has; none if it stands for something else, which has none.
     ///
     /// # Errors
     /// One for the first node or link that cannot be.
-    pub fn check(&mut self, ports: u32) -> Result<(), FabricError> {
+    pub fn check(&mut self, ports: &Table<SwitchId, Option<u32>>) -> Result<(), FabricError> {
         if self.edges() > 4096 {
             let count = self.edges() as usize;
             return Err(FabricError::TooManyEdgePorts { count });
@@ -201,12 +202,14 @@ impl Graph {
     }
 
     /// Named ports first; the others take the lowest that are left.
-    fn number_ports(&mut self, ports: u32) -> Result<(), FabricError> {
+    fn number_ports(&mut self, ports: &Table<SwitchId, Option<u32>>) -> Result<(), FabricError> {
+        let first = self.edges();
+        let ports_of = |node: NodeId| ports[SwitchId(node.0.checked_sub(first)?)];
         let mut taken: BTreeMap<(NodeId, u32), LinkId> = BTreeMap::new();
         for (id, side) in self.sides() {
             let link = self.link(id);
             let node = link.ends[side];
-            let Some(port) = link.ports[side].filter(|_| self.forwards(node)) else {
+            let (Some(port), Some(ports)) = (link.ports[side], ports_of(node)) else {
                 continue;
             };
             if let Some(first) = taken.insert((node, port), id) {
@@ -222,9 +225,9 @@ impl Graph {
         let mut next = Table::filled(self.nodes(), 0);
         for (id, side) in self.sides() {
             let node = self.link(id).ends[side];
-            if self.link(id).ports[side].is_some() || !self.forwards(node) {
+            let Some(ports) = ports_of(node).filter(|_| self.link(id).ports[side].is_none()) else {
                 continue;
-            }
+            };
             let port = &mut next[node];
             while taken.contains_key(&(node, *port)) {
                 *port += 1;

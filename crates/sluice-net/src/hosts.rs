@@ -132,11 +132,11 @@ impl<'a> Hosts<'a> {
         }
         self.fabric_mut().begin_issuing();
         let before = self.fabric.all_completed();
-        if self.run_until(before + length.warmup, watch, &mut |_| ())? {
+        if self.run_until(before.saturating_add(length.warmup), watch, &mut |_| ())? {
             self.fabric.begin();
             self.hosts_mut().for_each(Host::reset);
             let before = self.fabric.all_completed();
-            self.run_until(before + length.requests, watch, done)?;
+            self.run_until(before.saturating_add(length.requests), watch, done)?;
         }
         self.fabric.end();
         Ok(())

@@ -185,8 +185,8 @@ impl Default for FabricSpec {
 
 impl FabricSpec {
     /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, `GROUP.KEY` of a group,
-    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device or its hosts, whose
-    /// program is `GROUP.workload`.
+    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device, whose capacity is
+    /// `GROUP.capacity` too, or of its hosts, whose program is `GROUP.workload`.
     ///
     /// # Errors
     /// [`ConfigError::UnknownKey`], with the key as given, [`ConfigError::BadValue`], and
@@ -205,9 +205,13 @@ impl FabricSpec {
                     group.link.push((link.to_owned(), value.to_owned()));
                     return Ok(());
                 }
-                if let Some(device) = group.device.as_mut().filter(|_| inner.contains('.')) {
+                let of_device = match inner {
+                    "capacity" => Some("device.capacity"),
+                    _ => Some(inner).filter(|key| key.contains('.')),
+                };
+                if let (Some(device), Some(of_device)) = (&mut group.device, of_device) {
                     let mut raw = device.raw().clone();
-                    raw.set(inner, value)
+                    raw.set(of_device, value)
                         .map_err(|error| as_given(error, key))?;
                     *device = DeviceConfig::simulated(&raw)?;
                     return Ok(());

@@ -101,7 +101,7 @@ impl FabricPlan<'_> {
             nodes: Nodes {
                 requesters: graph.requesters,
                 endpoints: graph.endpoints,
-                switches: graph.names.len() as u32 - graph.edges(),
+                switches: config.switches(),
                 links: graph.links.len(),
             },
             seed: self.seed,

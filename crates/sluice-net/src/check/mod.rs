@@ -50,7 +50,7 @@ impl FabricConfig {
             is_checked: cfg!(debug_assertions),
             routing: RoutingParams::new(raw).policy,
             seed,
-            switches: wiring.switches,
+            latencies: wiring.latencies,
             hops: wiring.hops,
             addresses,
             vcs: reach.vcs,

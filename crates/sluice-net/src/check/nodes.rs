@@ -9,7 +9,7 @@ use crate::spec::{FabricSpec, Group, with};
 use sluice_cxl::Arithmetic;
 use sluice_model::dram::DramLayout;
 use sluice_params::{ConfigError, RawConfig};
-use sluice_units::{LINE_BYTES, Ratio};
+use sluice_units::{Bytes, LINE_BYTES, Ratio};
 use std::ops::Range;
 
 /// Nodes of one kind.
@@ -120,6 +120,7 @@ fn check_host(fabric: &RawConfig, group: &RawConfig) -> Result<(), ConfigError> 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {
     expand(&spec.raw, "endpoint", "m", &spec.endpoints, |raw, group| {
         let given = EndpointParams::new(raw);
+        means_nothing(raw, group, given.kind)?;
         let bytes = given.capacity.0;
         let (memory, capacity) = match given.kind {
             EndpointType::Fixed => {
@@ -134,7 +135,8 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
                 let chooses = given.dram_order == DramOrder::RowHits;
                 let queue = chooses.then_some(given.dram_queue as usize);
                 let memory = MemorySettings::Dram { layout, queue };
-                (memory, bytes.min(layout.capacity()))
+                has_room(raw, bytes, &layout)?;
+                (memory, bytes)
             }
             EndpointType::Device => {
                 let device = group.device.clone().ok_or_else(|| {
@@ -161,6 +163,58 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
             memory,
         })
     })
+}
+
+/// The capacity is at most what is there.
+fn has_room(raw: &RawConfig, bytes: u64, layout: &DramLayout) -> Result<(), ConfigError> {
+    let there = layout.capacity();
+    if bytes <= there {
+        return Ok(());
+    }
+    let keys = [
+        "endpoint.capacity",
+        "endpoint.dram",
+        "endpoint.dram_channels",
+        "endpoint.dram_ranks",
+    ];
+    let message = format!(
+        "that DRAM has {}; give at most that, or more ranks",
+        Bytes(there)
+    );
+    Err(raw.impossible(&keys, message))
+}
+
+/// Parameters of a group that its type of memory does not look at are a mistake.
+fn means_nothing(raw: &RawConfig, group: &Group, kind: EndpointType) -> Result<(), ConfigError> {
+    const FIXED: [&str; 2] = ["endpoint.read", "endpoint.write"];
+    let is_fixed = |key: &str| FIXED.contains(&key);
+    let is_dram = |key: &str| key.starts_with("endpoint.dram");
+    let message = match kind {
+        EndpointType::Fixed => {
+            "a fixed endpoint has no DRAM; give type = \"dram\", or leave it out"
+        }
+        EndpointType::Dram => "DRAM has times of its own; give type = \"fixed\", or leave it out",
+        EndpointType::Device => {
+            "a device has parameters of its own; give them in tables, such as \
+             memory = { read = \"95ns\" }"
+        }
+        EndpointType::External => "a library has parameters of its own; give them by argument",
+    };
+    let mut unused = EndpointParams::PARAMS.iter().filter(|param| match kind {
+        EndpointType::Fixed => is_dram(param.key),
+        EndpointType::Dram => is_fixed(param.key),
+        EndpointType::Device | EndpointType::External => is_dram(param.key) || is_fixed(param.key),
+    });
+    let is_given = |key: &str| {
+        group
+            .set
+            .iter()
+            .any(|(own, _)| key == format!("endpoint.{own}"))
+    };
+    match unused.find(|param| is_given(param.key)) {
+        None => Ok(()),
+        Some(param) => Err(raw.impossible(&[param.key], message)),
+    }
 }
 
 /// A weight that nothing would look at is a mistake.

@@ -11,13 +11,13 @@ use crate::requester::RequesterSettings;
 use crate::routing::RoutingTable;
 use crate::spec::{FabricSpec, LinkSpec, with};
 use crate::topology::{Shape, TopologyInfo};
-use sluice_params::RawConfig;
+use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{Ps, Table};
 
 /// Nodes and links, with what the switches take.
 pub(super) struct Wiring {
     pub graph: Graph,
-    pub switches: Table<SwitchId, Ps>,
+    pub latencies: Table<SwitchId, Ps>,
     /// Whether each switch is one, and stands for nothing else.
     pub hops: Table<SwitchId, bool>,
 }
@@ -44,21 +44,21 @@ pub(super) fn wire(
         alike: settings(raw),
     };
     let given = TopologyParams::new(raw);
-    let (mut graph, latencies, is_bus) = match given.kind {
+    let (mut graph, mut switches) = match given.kind {
         None => wirer.listed(graph)?,
         Some(topology) => wirer.built(topology, &given, graph)?,
     };
-    let hops = latencies.iter().map(|_| !is_bus);
     let roots = sockets.join(&mut graph) as usize;
-    graph.check(SwitchParams::new(raw).ports)?;
+    switches.extend(std::iter::repeat_n(NO_SWITCH, roots));
+    let ports = switches.iter().map(|switch| switch.ports);
+    graph.check(&ports.collect())?;
     Ok(Wiring {
         graph,
-        hops: hops.chain(std::iter::repeat_n(false, roots)).collect(),
-        switches: latencies
+        hops: switches
             .iter()
-            .copied()
-            .chain(std::iter::repeat_n(Ps::ZERO, roots))
+            .map(|switch| switch.ports.is_some())
             .collect(),
+        latencies: switches.iter().map(|switch| switch.latency).collect(),
     })
 }
 
@@ -74,8 +74,30 @@ struct Wirer<'a> {
     alike: LinkSettings,
 }
 
-/// A graph, the latencies of its switches, and whether these stand for the ends of a bus.
-type Wired = (Graph, Vec<Ps>, bool);
+#[derive(Clone, Copy)]
+struct Switch {
+    latency: Ps,
+    /// None if it is no switch, and stands for an end of a bus or a host's own port.
+    ports: Option<u32>,
+}
+
+const NO_SWITCH: Switch = Switch {
+    latency: Ps::ZERO,
+    ports: None,
+};
+
+/// A graph and its switches.
+type Wired = (Graph, Vec<Switch>);
+
+impl Switch {
+    fn new(raw: &RawConfig) -> Switch {
+        let given = SwitchParams::new(raw);
+        Switch {
+            latency: given.latency,
+            ports: Some(given.ports),
+        }
+    }
+}
 
 impl Wirer<'_> {
     fn built(
@@ -98,6 +120,9 @@ impl Wirer<'_> {
             spines: given.spines,
             arity: given.arity,
         });
+        if skeleton.is_bus {
+            self.no_links_of_their_own(kind)?;
+        }
         let first = graph.edges();
         let names = (0..skeleton.switches).map(|index| format!("s{index}"));
         graph.names.extend(names);
@@ -127,29 +152,42 @@ impl Wirer<'_> {
                 return Err(no_link(kind, &graph, &changed));
             }
         }
-        let latency = if skeleton.is_bus {
-            Ps::ZERO
-        } else {
-            SwitchParams::new(&self.spec.raw).latency
+        let each = match skeleton.is_bus {
+            true => NO_SWITCH,
+            false => Switch::new(&self.spec.raw),
         };
-        let latencies = vec![latency; skeleton.switches as usize];
-        Ok((graph, latencies, skeleton.is_bus))
+        Ok((graph, vec![each; skeleton.switches as usize]))
+    }
+
+    /// At a bus, nodes are on it without links, and so without parameters of these.
+    fn no_links_of_their_own(&self, kind: &'static str) -> Result<(), FabricError> {
+        let groups = self.spec.requesters.iter().chain(&self.spec.endpoints);
+        let mut given = groups.filter_map(|group| Some((group, group.link.first()?)));
+        let Some((group, (key, value))) = given.next() else {
+            return Ok(());
+        };
+        let message = format!(
+            "the nodes of group `{}` are on it without links of their own, so link.{key} = \
+             {value} means nothing; give it to [link], which is the bus",
+            group.name
+        );
+        Err(FabricError::Topology { kind, message })
     }
 
     fn listed(&self, mut graph: Graph) -> Result<Wired, FabricError> {
         let raw = &self.spec.raw;
-        let mut latencies = Vec::new();
+        let mut switches = Vec::new();
         if !self.spec.switches.is_empty() {
-            let make = |raw: &RawConfig, _: &_| Ok(SwitchParams::new(raw).latency);
-            let switches = expand(raw, "switch", "s", &self.spec.switches, make)?;
-            graph.names.extend(switches.names);
-            latencies = switches.settings;
+            let make = |raw: &RawConfig, _: &_| Ok(Switch::new(raw));
+            let nodes = expand(raw, "switch", "s", &self.spec.switches, make)?;
+            graph.names.extend(nodes.names);
+            switches = nodes.settings;
         }
         for link_spec in &self.spec.links {
             let made = self.listed_link(&graph, link_spec)?;
             graph.links.push(made);
         }
-        Ok((graph, latencies, false))
+        Ok((graph, switches))
     }
 
     fn listed_link(&self, graph: &Graph, spec: &LinkSpec) -> Result<Link, FabricError> {
@@ -263,6 +301,16 @@ pub(super) fn valid(names: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
+fn no_way(element: String) -> FabricError {
+    FabricError::Element {
+        element,
+        source: ConfigError::Impossible {
+            settings: vec![("via", "[]".to_owned())],
+            message: "packets would have no way; name a neighbour, or leave the route out".into(),
+        },
+    }
+}
+
 /// Changes the routing tables as the file says, and looks for circles.
 pub(super) fn route(
     spec: &FabricSpec,
@@ -282,6 +330,9 @@ pub(super) fn route(
         let at = at.ok_or_else(|| unknown("switch", &route.at, switches))?;
         let to = node(graph, &route.to).filter(|to| !graph.forwards(*to));
         let to = to.ok_or_else(|| unknown("requester or endpoint", &route.to, edges))?;
+        if route.via.is_empty() {
+            return Err(no_way(element));
+        }
         let exits = &graph.exits()[at];
         let mut ways = Vec::new();
         for via in &route.via {

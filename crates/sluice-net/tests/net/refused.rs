@@ -1,7 +1,7 @@
 //! What cannot be is refused with one line that names it.
 
 use crate::rig::{refused, spec};
-use sluice_net::{FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
+use sluice_net::{FabricConfig, FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
 
 fn group(name: &str, count: u32) -> Group {
     Group {
@@ -225,7 +225,100 @@ fn a_port_that_the_switch_has_not() {
     spec.raw.set("switch.ports", "3").unwrap();
     says(
         &spec,
-        "`sw2` has 3 ports, but link sw2-sw0 needs port 3; raise switch.ports",
+        "`sw2` has 3 ports, but link sw2-sw0 needs port 3; raise switch.ports, or `ports` of its \
+         group",
+    );
+}
+
+/// A group's own number was ignored.
+#[test]
+fn the_ports_of_a_group_of_switches() {
+    let mut spec = triangle();
+    spec.switches[0]
+        .set
+        .push(("ports".to_owned(), "3".to_owned()));
+    says(
+        &spec,
+        "`sw2` has 3 ports, but link sw2-sw0 needs port 3; raise switch.ports, or `ports` of its \
+         group",
+    );
+    spec.raw.set("switch.ports", "3").unwrap();
+    spec.switches[0].set[1].1 = "4".to_owned();
+    crate::rig::fabric(&spec);
+}
+
+/// A bus counted as two switches, of which one had no port for the 257th requester.
+#[test]
+fn ends_of_a_bus_and_hosts_own_ports_are_no_switches() {
+    let of = |spec: &FabricSpec| FabricConfig::new(spec, 1).unwrap_or_else(|e| panic!("{e}"));
+    let bus = of(&spec(&[
+        ("topology.kind", "bus"),
+        ("requester.count", "300"),
+    ]));
+    assert_eq!(bus.switches(), 0);
+    assert!(bus.graph.links.iter().all(|link| link.ports == [None; 2]));
+    let mut servers = spec(&[("topology.kind", "star"), ("switch.ports", "3")]);
+    servers.endpoints = vec![group("mem", 1)];
+    servers.requesters = vec![group("near", 1)];
+    for far in ["one", "two", "three", "four"] {
+        servers.requesters.push(Group {
+            socket: Some("near".to_owned()),
+            ..group(far, 1)
+        });
+    }
+    assert_eq!(of(&servers).switches(), 1);
+}
+
+/// The nodes of a bus have none, and what was given for them was ignored.
+#[test]
+fn links_of_nodes_on_a_bus() {
+    let link = crate::rig::pairs(&[("bandwidth", "100")]);
+    for at in 0..2 {
+        let mut spec = spec(&[("topology.kind", "bus")]);
+        (spec.requesters, spec.endpoints) = (vec![group("host", 2)], vec![group("mem", 2)]);
+        let groups = [&mut spec.requesters, &mut spec.endpoints];
+        groups.into_iter().nth(at).unwrap()[0]
+            .link
+            .clone_from(&link);
+        let name = ["host", "mem"][at];
+        says(
+            &spec,
+            &format!(
+                "topology `bus`: the nodes of group `{name}` are on it without links of their \
+                 own, so link.bandwidth = 100 means nothing; give it to [link], which is the bus"
+            ),
+        );
+    }
+}
+
+/// It passed the check, and the run panicked.
+#[test]
+fn a_route_by_nobody() {
+    let mut spec = triangle();
+    spec.routes = vec![RouteSpec {
+        via: Vec::new(),
+        ..route("sw0", "mem0", "")
+    }];
+    says(
+        &spec,
+        "route at sw0 to mem0: impossible configuration: via = []: packets would have no way; \
+         name a neighbour, or leave the route out",
+    );
+}
+
+/// 16 GiB were there, and nothing said so.
+#[test]
+fn more_capacity_than_the_dram_has() {
+    let mut spec = triangle();
+    spec.raw.set("endpoint.type", "dram").unwrap();
+    spec.raw.set("endpoint.capacity", "16GiB").unwrap();
+    crate::rig::fabric(&spec);
+    spec.raw.set("endpoint.capacity", "17GiB").unwrap();
+    says(
+        &spec,
+        "endpoint group `mem`: impossible configuration: endpoint.capacity = 17GiB, endpoint.dram \
+         = ddr5-4800, endpoint.dram_channels = 2, endpoint.dram_ranks = 1: that DRAM has 16GiB; \
+         give at most that, or more ranks",
     );
 }
 

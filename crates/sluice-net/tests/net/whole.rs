@@ -226,3 +226,21 @@ fn a_deadlock_is_found_and_says_who_waits() {
     // Advancing finds it as well.
     assert_eq!(fabric.advance(fabric.now(), &mut |_| ()), Err(error));
 }
+
+/// As many requests as there are numbers, after a warm-up: the sum wrapped, and nothing was
+/// counted.
+#[test]
+fn a_run_of_all_the_requests_that_can_be_counts_them() {
+    let mut fabric = fabric(&spec(&[("topology.kind", "bus")]));
+    let length = Length {
+        warmup: 1_000,
+        requests: u64::MAX,
+    };
+    let mut watched = 0;
+    let mut watch = |_: u64| {
+        watched += 1;
+        watched < 2
+    };
+    fabric.run(length, &mut watch).unwrap();
+    assert!(fabric.stats().completed() > 10_000);
+}
