@@ -107,7 +107,7 @@ pub struct Desk {
     state: AtomicU32,
     /// Changes with each request. The server sleeps on it.
     pub bell: AtomicU32,
-    /// Changes with each answer. Who asked sleeps on it.
+    /// Changes with each answer. Threads that asked sleep on it.
     pub answered: AtomicU32,
     /// Changes as long as the server lives.
     pub beats: AtomicU32,
@@ -220,7 +220,7 @@ impl Desk {
         })
     }
 
-    /// Answers a request. The server wakes who sleeps on `answered` afterwards.
+    /// Answers a request. The server then wakes the threads that sleep on `answered`.
     pub fn answer(&self, ticket: Ticket, answer: Answer) {
         let ask = &self.asks[ticket.at];
         ask.errno.store(answer.errno, Relaxed);
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Two who ask again at once do not keep a third waiting.
+    /// Two threads that ask again at once do not keep a third waiting.
     #[test]
     fn requests_are_served_in_turn() {
         let desk = Desk::default();

@@ -1,10 +1,10 @@
 //! The control ring: shared memory through which programs and guests command the device.
 //!
 //! A ring has channels, each for one client at a time: a queue of submissions and one of
-//! completions. Either side keeps its own places in private and reads the other's once; what
-//! stands in an entry is copied before it is looked at. The server writes its own words again
-//! whenever it finds others in their place. So who can write a ring can spoil that ring for as long
-//! as he writes, and nothing else.
+//! completions. Either side keeps its own places in private and reads the other's once; what stands
+//! in an entry is copied before it is looked at. The server writes its own words again whenever it
+//! finds others in their place. So a process that can write a ring can spoil that ring for as long
+//! as it writes, and nothing else.
 //!
 //! A guest has a ring of its own, in a file of its own: clients on the host never read a word that
 //! a guest can write.

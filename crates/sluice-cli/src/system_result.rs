@@ -128,7 +128,7 @@ fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
     );
 }
 
-/// What went over the link, and who and what moved.
+/// What went over the link, what asked for it, and what moved.
 fn add_moves(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
     row(
         "link, GB/s",

@@ -121,9 +121,9 @@ macro_rules! encoded {
 encoded! {
     /// Opcodes of M2S Req, 4 bits (CXL 3.1, Table 3-35).
     ReqOp {
-        /// Change who may hold the line; no data.
+        /// Change which host may hold the line; no data.
         MemInv = 0b0000, "MemInv";
-        /// Read, and change who may hold the line as MetaValue and SnpType say.
+        /// Read, and change which host may hold the line as MetaValue and SnpType say.
         MemRd = 0b0001, "MemRd";
         /// Read; the device chooses shared or exclusive.
         MemRdData = 0b0010, "MemRdData";

@@ -331,7 +331,7 @@ fn it_can_be_stopped() {
 /// The threads that asked, by page, as a policy learns it.
 type Asked = Arc<Mutex<BTreeSet<(u32, Option<u32>)>>>;
 
-/// Lets the last page leave that came, and keeps who asked for what.
+/// Lets the last page leave that came, and notes which thread asked for what.
 struct Notes {
     asked: Asked,
     last: Slot,

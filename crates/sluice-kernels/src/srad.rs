@@ -104,7 +104,7 @@ fn side(scale: u32) -> u64 {
 }
 
 impl Places {
-    /// Of a picture of so many rows and columns.
+    /// The arrays of a picture of so many rows and columns.
     pub fn new(rows: u64, cols: u64) -> Places {
         let mut arena = Arena::default();
         let mut pixels = || arena.array(rows * cols, 4);

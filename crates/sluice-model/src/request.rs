@@ -102,15 +102,16 @@ pub trait Effects {
 
     /// Whether a page is programmed when it leaves the cache although nothing was written to it.
     ///
-    /// A device that knows which pages were written does not. A published simulator's may, and who
-    /// repeats its results asks for that here.
+    /// A device that knows which pages were written does not. A published simulator's may, and a
+    /// run that repeats its results asks for that here.
     #[inline]
     fn programs_clean(&self) -> bool {
         false
     }
 
     /// Whether a store to the write log is answered when the log's memory has its line, before the
-    /// log's index has it. As [`Effects::programs_clean`], for who repeats a simulator's results.
+    /// log's index has it. As [`Effects::programs_clean`], for a run that repeats a simulator's
+    /// results.
     #[inline]
     fn indexes_behind(&self) -> bool {
         false

@@ -228,7 +228,8 @@ fn step(rng: &mut Rng, now: Ps, device: &mut Device, twin: &mut Twin, host: &mut
     }
 }
 
-/// Random steps, so close to each other that up to eight fills overlap. Returns who left.
+/// Random steps, so close to each other that up to eight fills overlap. Returns the pages that
+/// left.
 fn agree(seed: u64, at_fill: bool, policy: Policy, capacity: usize, entries: &str) -> Vec<u64> {
     let mut rng = Rng::stream(seed, "evict_at");
     let mut device = small(at_fill, policy, capacity, entries);

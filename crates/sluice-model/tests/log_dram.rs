@@ -32,7 +32,7 @@ fn device(pairs: &[(&str, &str)]) -> (Device, Dram) {
     (device, dram)
 }
 
-/// How long an access takes after the indices, and who served it.
+/// How long an access takes after the indices, and from where it was served.
 fn access(device: &mut Device, now: Ps, addr: u64, op: Op) -> (Ps, ServedBy) {
     let completion = device.access(now, Request { addr, op }, &mut ());
     let front = match completion.served_by {

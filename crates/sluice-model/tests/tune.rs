@@ -334,7 +334,7 @@ fn a_policy_switched_to_is_told_what_it_has_to_know() {
     }
 }
 
-/// Nothing but a change of a policy makes it forget: who leaves is the same as without others.
+/// Nothing but a change of a policy makes it forget: the same pages leave as without other changes.
 #[test]
 fn a_change_of_something_else_leaves_a_policy_what_it_knows() {
     for entry in EVICTIONS {

@@ -1,5 +1,5 @@
 //! Memory that is given back by a handler of a signal which came in the midst of an allocation of
-//! its own thread. That has the heap's lock, so who takes memory next frees it.
+//! its own thread. That thread has the heap's lock, so the next one that takes memory frees it.
 //!
 //! Such a handler is not allowed to use the heap at all. With the C library alone it most often
 //! gets away with it, as a program with one thread takes no lock there.

@@ -85,7 +85,7 @@ fn vforked() -> Option<pid_t> {
         .map(|_| unsafe { libc::getpid() })
 }
 
-/// The limits of the calling process that it, or who made it, has set.
+/// The limits of the calling process that it, or the process that made it, has set.
 pub fn seen() -> Seen {
     let known = || KNOWN.each_ref().map(Known::get);
     let Some(pid) = vforked() else { return known() };

@@ -1,4 +1,4 @@
-//! Who allocates: the calls that led to an allocation, for `--profile`.
+//! The calls that led to an allocation, for `--profile`.
 
 use crate::device::engine;
 use core::cell::Cell;

@@ -40,7 +40,7 @@ pub fn futex_wait_either(words: [(&AtomicU32, u32); 2]) {
     let _ = unsafe { sys!(libc::SYS_futex_waitv, waited.as_ptr(), words.len(), 0, 0, 0) };
 }
 
-/// Wakes all who wait on a word.
+/// Wakes all threads that wait on a word.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word outlives the call.
     let _ = unsafe { sys!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };

@@ -101,7 +101,7 @@ pub fn write_numbered(
 /// may then decide what this process does.
 ///
 /// # Errors
-/// Who else could have written it.
+/// If another user could have written it.
 pub fn check_trusted(file: &File) -> Result<()> {
     let found = file.metadata()?;
     if found.uid() != 0 {
@@ -134,8 +134,8 @@ pub fn reserve(file: &File, at: u64, len: u64) -> Result<()> {
     }
 }
 
-/// Locks one byte of an open file for all who have this opening of it, and says whether nobody else
-/// has it. The lock ends with the last descriptor of the opening.
+/// Locks one byte of an open file for all holders of this opening of it, and says whether nobody
+/// else has it. The lock ends with the last descriptor of the opening.
 ///
 /// # Errors
 /// If the file system has no such locks.

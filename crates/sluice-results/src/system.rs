@@ -67,7 +67,7 @@ pub struct SystemResult {
     pub lines: Option<Lines>,
     /// What the flash did.
     pub flash: Flash,
-    /// Of the whole run: two runs with the same input have the same.
+    /// A hash of the whole run: two runs with the same input have the same one.
     pub hash: String,
     /// The program that QEMU executed, and its arguments. Only of a program that QEMU executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

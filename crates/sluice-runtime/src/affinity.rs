@@ -2,8 +2,8 @@
 //!
 //! A handler notes a thread's CPUs, binds it to one, and gives it the others back when its page is
 //! there. What the program has chosen meanwhile must stay. A handler waits for nobody, and gives
-//! nothing back once a choice was marked. Who chooses does so again if a handler acted meanwhile,
-//! until none did. Threads share slots by their numbers, which costs a look or a try.
+//! nothing back once a choice was marked. A thread that chooses does so again if a handler acted
+//! meanwhile, until none did. Threads share slots by their numbers, which costs a look or a try.
 
 use crate::clock::{now_ns, sleep_until};
 use core::sync::atomic::{AtomicU64, Ordering::*};

@@ -18,7 +18,7 @@ const STACK: usize = 16 * PAGE;
 const CALLS: usize = 256;
 /// Stack of a thread of the runtime, with room for what policies from outside need.
 const THREAD_STACK: usize = 1 << 20;
-/// A page that ends who touches it, without a mapping of its own.
+/// A page that ends a program that touches it, without a mapping of its own.
 const MADV_GUARD_INSTALL: i32 = 102;
 /// A thread that finds no stack looks again after this.
 const PAUSE_NS: u64 = 20_000;

@@ -387,8 +387,8 @@ impl Core {
         Ok(())
     }
 
-    /// Until now nothing served this process's faults. Who looked at a missing page meanwhile, a
-    /// tracer or another process, has put zeros there, which are not the page.
+    /// Until now nothing served this process's faults. A tracer or another process that looked at a
+    /// missing page meanwhile has put zeros there, which are not the page.
     fn drop_what_nobody_brought(&self, base: usize) {
         let host = &self.host;
         let Backing::Private(backing) = &host.backing else {

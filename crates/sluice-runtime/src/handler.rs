@@ -159,7 +159,7 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     while !handler.leaves || handler.count > 0 {
         handler.turn();
     }
-    // The last handler to leave is the last who asks the store for something.
+    // The last handler to leave is the last thread that asks the store for something.
     if let Some(file) = handler.engine.core().host.file() {
         file.wait_until_idle();
     }
@@ -174,7 +174,7 @@ fn linger(next_ns: u64) {
     wait_until(next_ns.min(now_ns() + LOOK_AGAIN_NS), false);
 }
 
-/// How many events may be read of which each needs a place among so many that have one.
+/// The most events that may be read: each needs a place, and so many have one.
 fn room(kept: usize) -> usize {
     MAX_WAITING.saturating_sub(kept).min(BATCH)
 }
@@ -217,8 +217,9 @@ impl Handler {
         }
     }
 
-    /// When faults that were read now were seen, as far as that is known. Who sleeps until there is
-    /// one sees it at once. Others came at any time since the last look, on average half-way.
+    /// When faults that were read now were seen, as far as that is known. A thread that sleeps
+    /// until there is one sees it at once. Others came at any time since the last look, on average
+    /// half-way.
     fn seen_ns(&mut self, now: u64, was_asleep: bool) -> u64 {
         let before = core::mem::replace(&mut self.looked_ns, now);
         match was_asleep {

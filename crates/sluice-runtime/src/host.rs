@@ -213,7 +213,7 @@ impl Host {
         }
     }
 
-    /// Maps a page at an address and wakes who waits for it.
+    /// Maps a page at an address and wakes the threads that wait for it.
     pub fn map(&mut self, lpn: u64, addr: usize) -> Result<(), i32> {
         match self.put(lpn, addr, true) {
             Err(libc::EEXIST) => {
@@ -269,7 +269,7 @@ impl Host {
         }
     }
 
-    /// Wakes who waits for the page at an address.
+    /// Wakes the threads that wait for the page at an address.
     pub fn wake(&self, addr: usize) {
         self.uffd.wake(addr & !(PAGE - 1));
     }

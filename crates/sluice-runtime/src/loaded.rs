@@ -10,8 +10,8 @@ const PATH: usize = 256;
 
 /// A program or library that is loaded.
 ///
-/// What the loader knows of it is copied. In event mode the loader's memory can be on the device:
-/// nobody may read it who holds a lock that a fault needs.
+/// What the loader knows of it is copied. In event mode the loader's memory can be on the device: a
+/// thread may not read it while it holds a lock that a fault needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loaded {
     /// Where it is mapped; 0 for none.

@@ -7,7 +7,7 @@ use sluice_region::{Mapping, PAGE, dont_need};
 /// How long each of its faults waits, ns: what a wait makes cold is cold here.
 pub const WAIT_NS: u64 = 20_000;
 
-/// The page, and when who answers its faults saw and answered the last one.
+/// The page, and when the thread that answers its faults saw and answered the last one.
 #[derive(Debug)]
 pub struct TimedPage {
     /// What faults.

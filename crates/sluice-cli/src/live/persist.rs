@@ -358,7 +358,8 @@ impl Shared {
         }
     }
 
-    /// Others who cut the power as well learn what that has left, and nothing is flushed any more.
+    /// A second command that cuts the power learns what the first cut has left, and nothing is
+    /// flushed any more.
     fn after_cut(&self, left: Answer) {
         let desk = self.desk();
         loop {

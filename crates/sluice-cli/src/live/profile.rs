@@ -98,7 +98,7 @@ fn line(text: &mut String, missed: ProfiledMisses, all: ProfiledMisses, bytes: &
     );
 }
 
-/// Calls in a line: from who called the allocator outwards.
+/// Calls in a line: from the caller of the allocator outwards.
 fn by(calls: &[CallFrame]) -> String {
     let is_allocator = |call: &&CallFrame| {
         let name = file_name(&call.module);

@@ -1,4 +1,4 @@
-//! A run in a line or two, for who asked for no JSON.
+//! A run in a line or two, where no JSON was asked for.
 
 use super::profile;
 use sluice_abi::Counter;

@@ -1,4 +1,4 @@
-//! Prefetched pages: hits of the program when they have arrived, and who waits for what.
+//! Prefetched pages: hits of the program when they have arrived, and which accesses wait for them.
 
 use crate::sluice::{Outcome, Sluice, TRAPS};
 

@@ -1,4 +1,5 @@
-// Processes share memory and change it in turn; every word says who wrote it last and when.
+// Processes share memory and change it in turn; every word says which process wrote it last and
+// when.
 //
 //   commons KIND PAGES PROCESSES ROUNDS [kill|stop|say]
 //                                          KIND: anonymous, memfd, posix or sysv

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "sluice-guest", version, max_term_width = 100)]
 struct Guest {
-    /// The broker's socket: where `serve` listens, and where others ask who may not open the device
+    /// The broker's socket: where `serve` listens, and where users ask that may not open the device
     #[arg(long, global = true, value_name = "PATH", default_value = SOCKET)]
     socket: PathBuf,
     #[command(subcommand)]

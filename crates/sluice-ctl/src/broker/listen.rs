@@ -82,7 +82,7 @@ impl Listening {
         replace(path, &address)?;
         let socket = socket().map_err(|e| failed(e.into()))?;
         bind(&socket, &address).map_err(|e| failed(e.into()))?;
-        // Before it listens, so that nobody connects who may not.
+        // Before it listens, so that only users who may connect do.
         lchown(path, None, access.group).map_err(&failed)?;
         fs::set_permissions(path, Permissions::from_mode(access.mode)).map_err(&failed)?;
         listen(&socket, BACKLOG).map_err(|e| failed(e.into()))?;

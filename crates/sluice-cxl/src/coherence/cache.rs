@@ -435,7 +435,7 @@ impl Cache {
         while let Some(access) = self.waiting.pop_back(1 + number) {
             self.again.push_back(access);
         }
-        // The oldest who found no place; if it finds one, another may come with the next.
+        // The oldest access that found no place; if it finds one, another may come with the next.
         if let Some(access) = self.waiting.pop_back(PARKED) {
             self.again.insert(first, access);
         }

@@ -1,4 +1,4 @@
-//! The snoop filter's entries: which lines others hold, who, and who leaves next.
+//! The snoop filter's entries: which hosts hold which lines, and which entry leaves next.
 
 use super::heap::Heap;
 use super::index::LineIndex;

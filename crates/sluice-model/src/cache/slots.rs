@@ -123,8 +123,8 @@ impl Slots {
         is_trusted
     }
 
-    /// Notes an access. Says who had the page brought in, if it is the first since, and whether the
-    /// page is pinned, cold, inactive or in flight.
+    /// Notes an access. Says what had the page brought in, if it is the first since, and whether
+    /// the page is pinned, cold, inactive or in flight.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (Option<Ahead>, bool) {
         let word = &mut self.0[slot][0];
         let found = (

@@ -63,7 +63,7 @@ impl<O: Observer> Back<O> {
         }
     }
 
-    /// The one who follows what pages hold.
+    /// The observer, which follows what pages hold.
     #[inline]
     pub fn observer(&mut self) -> &mut O {
         &mut self.observer

@@ -22,8 +22,9 @@ pub(super) struct Cause {
 
 impl<O: Observer> Pipeline<O> {
     /// Shows the prefetcher an access, and brings in what it picks as far as there is room. `by` is
-    /// who had the page brought in, if it is the first since. A sampled page's first use comes
-    /// after those of the pages that it stands for, of which nobody knows whether they were stores.
+    /// what had the page brought in, if the access is the first since. A sampled page's first use
+    /// comes after those of the pages that it stands for, of which nobody knows whether they were
+    /// stores.
     pub fn prefetch_after<E: Effects>(&mut self, seen: Seen, by: Option<Ahead>, effects: &mut E) {
         let lpn = seen.lpn;
         if by.is_some() {

@@ -67,7 +67,7 @@ pub(super) fn reach(
     Ok(reach)
 }
 
-/// Marks the endpoints of a divided switch, and checks who else is on it.
+/// Marks the endpoints of a divided switch, and checks what else is on it.
 fn divide(
     graph: &Graph,
     vcs: &Vcs,

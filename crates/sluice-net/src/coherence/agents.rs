@@ -242,8 +242,8 @@ impl Agents {
     }
 }
 
-/// An agent's access to a line in memory, which goes over no link. `request`: who asked for it, and
-/// by which tag.
+/// An agent's access to a line in memory, which goes over no link. `request`: the requester that
+/// asked for it, and its tag.
 fn ask_memory(
     traffic: &mut Traffic,
     packets: &mut Slab,

@@ -29,7 +29,7 @@ struct Node {
 }
 
 impl Router {
-    /// For switches with these latencies, of which some are no hops.
+    /// A router for switches with these latencies, of which some are no hops.
     pub fn new(
         graph: &Graph,
         hops: &Table<SwitchId, bool>,

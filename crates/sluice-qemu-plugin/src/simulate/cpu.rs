@@ -171,7 +171,7 @@ impl Cpu {
         }
     }
 
-    /// It has ended: the same, and its buffer is for others.
+    /// Hands on what a CPU that has ended has left; its buffer is for others.
     pub fn leave(&mut self, pipe: &Pipe<Instr>) {
         pipe.leave(self.number, &mut self.batch);
     }

@@ -1,4 +1,5 @@
-//! Who still reads a file: a child of a fork holds a lock on the byte with its number.
+//! The processes that still read a file: a child of a fork holds a lock on the byte with its
+//! number.
 //!
 //! The locks belong to what was opened, not to a process (`F_OFD_SETLK`). A descriptor that a child
 //! inherits keeps its lock until the last copy is closed: at the end of the child and of its own

@@ -250,7 +250,7 @@ fn digest_of<'a>(lists: impl Iterator<Item = &'a List>, state: &State) -> u64 {
     }))
 }
 
-/// A section as the textbook has it: first who is found, then the paths.
+/// A section as the textbook has it: first the vertices that are found, then the paths.
 fn plain_section(lists: &[Vec<List>], state: &mut State) {
     for end in lists.iter().flatten().flat_map(|list| &list.ends) {
         if state.depths[*end as usize] == NEVER {

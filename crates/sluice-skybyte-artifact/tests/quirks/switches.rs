@@ -67,8 +67,8 @@ fn who_waits_asks_once_more() {
     assert!((30_000_000..32_000_000).contains(&round), "{round} ps");
 }
 
-/// Pages of one die come one after the other, and who fills its caches with lines of both waits for
-/// the first alone.
+/// Pages of one die come one after the other, and a core that fills its caches with lines of both
+/// waits for the first alone.
 #[test]
 fn filled_lines_are_not_waited_for() {
     let rounds = 40;

@@ -42,7 +42,7 @@ pub struct VmArgs {
     /// How the guest sees the device
     #[arg(long, value_enum, default_value_t = AttachArg::Numa)]
     pub attach: AttachArg,
-    /// Who executes the guest's instructions. `auto`: KVM if this host runs them on the processor
+    /// What executes the guest's instructions. `auto`: KVM if this host runs them on the processor
     #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
     pub accel: AccelArg,
     /// The QEMU to run, by name or path
@@ -130,7 +130,7 @@ pub enum AttachArg {
     Cxl,
 }
 
-/// Who executes a guest's instructions.
+/// What executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AccelArg {
     /// KVM if this host runs a guest on the processor itself, else TCG

@@ -78,8 +78,8 @@ fn what_was_inactive_and_left_is_kept() {
     }
 }
 
-/// Two who cut the power at once learn the same. The second had waited for twenty seconds for a
-/// device that was gone.
+/// Two commands that cut the power at once report the same. The second had waited for twenty
+/// seconds for a device that was gone.
 #[test]
 fn who_else_cuts_the_power_learns_what_is_left() {
     let rig = Rig::new();

@@ -121,7 +121,7 @@ impl World {
 }
 
 /// The end of a process, which lets go of its parents' files. Grandparents' too: a child has what
-/// its parent has, under the same number, so the number goes with the last who holds it.
+/// its parent has, under the same number, so the number goes with its last holder.
 fn end(processes: &mut Vec<Process>, at: usize) {
     let gone = processes.swap_remove(at);
     for (file, number) in gone.line.iter().zip(&gone.numbers) {
