@@ -195,7 +195,7 @@ fn what_cannot_be_served_is_named() {
     assert_eq!(root, Access::new("660", Some("0")).expect("a group"));
 }
 
-/// Messages that are none, of every length that is said and every length that comes.
+/// Bytes that are no messages, of every length that they state and every length that comes.
 #[test]
 fn no_message_harms_the_broker() {
     let broker = Broker::start(Allow::default());

@@ -54,7 +54,7 @@ fn demand_is_all_but_what_is_written_back() {
     let time = memory.stats().access_time;
     assert_eq!((time.host_demands, time.host_demand), (3, ns(3 * 46)));
     assert_eq!((time.accesses, time.host_dram), (4, ns(4 * 46)));
-    // The device's are none of host memory.
+    // The device's accesses do not count as host memory's.
     let mut device = self::memory(Migration::None, &[]);
     device.read(Ps::ZERO, 0, false);
     device.store(Ps::from_us(100), 64, false);

@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// A host keeps instructions that have not retired: they are none of the next stretch.
+    /// A host keeps instructions that have not retired: they do not belong to the next stretch.
     #[test]
     fn a_stretch_does_not_depend_on_what_is_there_before_it() {
         for info in KERNELS {

@@ -109,7 +109,7 @@ pub struct KernelInfo {
     /// Where it comes from.
     pub source: &'static str,
     /// What SkyByte's Table I says of it: memory in MB, write ratio in percent, LLC misses in
-    /// 10,000 instructions; nothing if it is none of that table.
+    /// 10,000 instructions. Nothing for a kernel that the table does not have.
     pub published: Option<(u32, u32, u32)>,
     /// What a thread uses all the time and no scale divides, such as a network's weights, if that
     /// is more than an L1 has; or 0. By its own parameters.

@@ -171,7 +171,7 @@ pub fn workload(py: Python<'_>, error: &WorkloadError) -> PyErr {
     raise(py, &error.to_string(), &details)
 }
 
-/// Key, value and what was expected, of a stream that is none.
+/// Key, value and what was expected, of a stream's text that is wrong.
 fn stream(error: &SpecError) -> (Option<String>, Option<String>, Option<String>) {
     match error {
         SpecError::Kind(kind) => (None, Some(kind.clone()), None),

@@ -283,7 +283,7 @@ pub struct RequesterUse {
 pub struct LinkUse {
     /// The nodes that it joins.
     pub ends: [String; 2],
-    /// Ports of the switches at its ends; `null` at a node that is none.
+    /// Ports of the switches at its ends; `null` at a node that is no switch.
     pub ports: [Option<u32>; 2],
     /// Busy share of the time, averaged over the directions (ESF section V-D).
     pub utility: Option<f64>,

@@ -129,7 +129,7 @@ pub fn version() -> String {
 /// A result as text: one object, its keys in the order of the alphabet.
 ///
 /// # Panics
-/// Never: keys are text, and numbers that are none become `null`.
+/// This cannot fail: keys are text, and values that are no numbers become `null`.
 pub fn to_json(result: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(result).expect("keys are text")
 }

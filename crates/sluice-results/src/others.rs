@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Ended program images that are listed one by one, those with the most traps.
 pub const LISTED: usize = 256;
-/// A file of more words is none of ours.
+/// A file of more words is not ours.
 const WORDS_MAX: usize = OthersBlock::WORDS + (1 << 22);
 /// Pages of zeros are not written.
 const PAGE: usize = 4096;

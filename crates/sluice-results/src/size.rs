@@ -38,8 +38,8 @@ pub struct SizeResult {
     pub workload: String,
     /// The device's preset or file, as named on the command line.
     pub device: String,
-    /// Every parameter of the device as resolved, by key, as text; `cache.capacity` is none of
-    /// those in `sizes`.
+    /// Every parameter of the device as resolved, by key, as text. Its `cache.capacity` is not one
+    /// of `sizes`.
     pub config: Settings,
     /// Seed of every random stream.
     pub seed: u64,

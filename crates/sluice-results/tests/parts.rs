@@ -287,7 +287,7 @@ fn heat_is_read_from_where_it_was_written_alone() {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(view_bytes(pages) as u64).unwrap();
     let start = heat_at(pages) as u64;
-    // The map before it and what follows are none of it.
+    // The map before it and what follows do not belong to it.
     file.write_all_at(&[7; 8], start - 8).unwrap();
     let end = start + heat_len(pages) as u64 * 4;
     file.write_all_at(&[7; 8], end).unwrap();

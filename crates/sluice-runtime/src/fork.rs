@@ -110,7 +110,7 @@ impl Engine {
         Ok(has_device)
     }
 
-    /// Whether there should be a service thread, and is none.
+    /// Whether there should be a service thread, and there is not.
     fn has_no_service(&self) -> bool {
         self.session.trap == Trap::Event && !thread::has_service()
     }

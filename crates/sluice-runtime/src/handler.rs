@@ -43,7 +43,7 @@ const QUEUED_MAX_NS: u64 = 1_000_000;
 const AWAY_MAX_NS: u64 = 20_000;
 /// .. or else none is given way for so many times as long: others' pages are late meanwhile.
 const KEEP_TIMES: u64 = 20;
-/// A sleep shorter than this is none.
+/// A sleep shorter than this is left out.
 const SLEEP_MIN_NS: u64 = 8_000;
 
 struct Handler {

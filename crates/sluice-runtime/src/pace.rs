@@ -9,7 +9,7 @@ use sluice_region::{CpuSet, thread_id, with_exact_sleep, yield_cpu};
 const EARLY_MAX_NS: u64 = 120_000;
 /// A sleeper is awake so long before its deadline, at least.
 const EARLY_MIN_NS: u64 = 8_000;
-/// A sleep shorter than this is none.
+/// A sleep shorter than this is left out.
 const SLEEP_MIN_NS: u64 = 8_000;
 /// A sleep that is to end so soon is made exact. Others leave the time that timers may be late.
 const EXACT_BELOW_NS: u64 = 2 * EARLY_MAX_NS;

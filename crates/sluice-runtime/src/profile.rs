@@ -112,7 +112,7 @@ impl Profile {
         let block = self.block();
         let site = self.page_sites().get(lpn as usize);
         let site = site.map_or(NO_SITE, |site| site.load(Relaxed));
-        // Others can write to the file: a number that is no site is none.
+        // Others can write to the file: a number that no site has counts as no site.
         let site = block.site.get(usize::from(site)).unwrap_or(&block.site[0]);
         count(&site.missed);
         let place = self.place_of_thread(thread);

@@ -1,4 +1,4 @@
-//! Settings of live runs that are none of the device's, each declared once.
+//! Settings of live runs that are no parameters of the device, each declared once.
 
 use sluice_model::DeviceConfig;
 use sluice_params::{ConfigError, Kind, Param, RawConfig, choices};

@@ -55,7 +55,7 @@ pub(crate) struct Judged {
 /// What a store is of, by its header alone.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the medium has no store.
 pub fn shape_of(medium: &impl Medium) -> Result<Shape, Error> {
     let mut bytes = [0; SECTOR];
     let read = medium.read(&mut bytes, 0);

@@ -285,7 +285,7 @@ class LinkUse:
     ends: list[str]
     """The nodes that it joins."""
     ports: list[int | None]
-    """Ports of the switches at its ends; `null` at a node that is none."""
+    """Ports of the switches at its ends; `null` at a node that is no switch."""
     utility: float | None
     """Busy share of the time, averaged over the directions (ESF section V-D)."""
     wait_max_ns: list[float]

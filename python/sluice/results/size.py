@@ -90,8 +90,8 @@ class SizeResult:
     answers: list[SizeAnswer]
     """What it takes, for each policy."""
     config: dict[str, str]
-    """Every parameter of the device as resolved, by key, as text; `cache.capacity` is none of
-    those in `sizes`."""
+    """Every parameter of the device as resolved, by key, as text. Its `cache.capacity` is not one
+    of `sizes`."""
     curve: list[CurvePoint]
     """Hit ratios of LRU, from the smallest cache to one that holds all, at most so many points as
     a picture can show."""

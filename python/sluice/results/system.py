@@ -297,7 +297,7 @@ class SystemResult:
     guest: Guest | None = None
     """What the guest said. Only with `sluice vm --simulate --demo`."""
     hash: str
-    """Of the whole run: two runs with the same input have the same."""
+    """A hash of the whole run: two runs with the same input have the same one."""
     instructions: int
     """Instructions retired."""
     ipc: float | None

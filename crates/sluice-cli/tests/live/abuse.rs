@@ -427,7 +427,7 @@ fn a_policy_can_be_switched_a_thousand_times() {
     assert_eq!(fault(&out), None, "{out:#?}");
 }
 
-/// The runtime's threads are none of the program's to the kernel either, where that matters.
+/// The kernel does not count the runtime's threads as the program's either, where that matters.
 #[test]
 fn a_program_with_one_thread_may_have_what_only_such_a_one_gets() {
     let parts = ["parts", "user", "user-and-pid", "threads", "count", "links"];

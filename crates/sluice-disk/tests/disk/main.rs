@@ -291,7 +291,7 @@ fn a_request_that_cannot_be_fails_and_changes_nothing() {
         (WRITE, 0, &page[..512], 0, FAILED),
         (WRITE, 0, &[], 0, FAILED),
         (READ, 0, &[], 0, FAILED),
-        // Trims: a part that is none, none at all, one with a flag, one behind the end.
+        // Trims: a range cut short, no range at all, one with a flag, one behind the end.
         (TRIM, 0, &[0; 15], 0, FAILED),
         (TRIM, 0, &[], 0, FAILED),
         (

@@ -1,5 +1,5 @@
-//! Shared objects in C do what the built-in memory of their kind does, and what is none is refused
-//! in one line.
+//! Shared objects in C do what the built-in memory of their kind does, and a file that is no such
+//! object is refused in one line.
 
 mod adapter;
 mod dramsim3;

@@ -1,5 +1,5 @@
-//! A memory model in C gives what the built-in one of its kind gives, and an object that is none is
-//! refused in one line.
+//! A memory model in C gives what the built-in one of its kind gives, and an object without a model
+//! is refused in one line.
 
 use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
 use sluice_testkit::objects::{self, object, root};

@@ -1,5 +1,5 @@
 //! Shared objects do what the built-in thing of their kind does, or a naive one of what they say
-//! that they are, and what is none is refused in one line.
+//! that they are. A file that is no such object is refused in one line.
 
 mod events;
 mod examples;

@@ -1,5 +1,5 @@
-//! A policy in C does what the built-in one of its name does, and an object that is none is refused
-//! in one line.
+//! A policy in C does what the built-in one of its name does, and an object without a policy is
+//! refused in one line.
 
 use crate::rig;
 use sluice_model::{Device, DeviceConfig, DeviceError};

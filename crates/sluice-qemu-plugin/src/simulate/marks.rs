@@ -13,7 +13,7 @@ const TABLE: u64 = 256;
 /// What was heard.
 #[derive(Default)]
 pub struct Marks {
-    /// Marks under way: where their tables are, and what was said so far. The oldest first.
+    /// Marks under way: where their tables are, and the bytes so far. The oldest first.
     said: Vec<(u64, Vec<u8>)>,
     /// Marks that were kept, by their numbers.
     names: Vec<String>,
@@ -106,7 +106,7 @@ mod tests {
             .flat_map(|(a, b)| [say(&mut marks, 1, &[*a]), say(&mut marks, 2, &[*b])].concat())
             .collect();
         assert_eq!(both, [1, 2]);
-        // The end alone, a name that is none, one that is too long, and one that breaks off.
+        // The end alone, bytes that are no name, a name that is too long, and one that breaks off.
         for wrong in [&b"\x03"[..], b"\x02a b\x03", b"\x02\x03", &[2; 3]] {
             assert!(say(&mut marks, 3, wrong).is_empty());
         }

@@ -29,7 +29,7 @@ pub enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show every setting of a live run that is none of the device's
+    /// Show every setting of a live run that is no parameter of the device
     Live {
         /// Print as JSON
         #[arg(long)]

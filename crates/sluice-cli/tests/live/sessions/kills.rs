@@ -77,7 +77,7 @@ fn left(commands: &[i32]) -> Vec<PathBuf> {
     all.filter(is_ours).collect()
 }
 
-/// What looks like a session that was left, and is none.
+/// A file that looks like a session that was left, and is no session.
 fn decoys() -> Vec<PathBuf> {
     assert!(Sluice::run("event").program(["true"]).status.success());
     let home = Home::own().into_iter().next().expect("a home").path;
