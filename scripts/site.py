@@ -133,7 +133,8 @@ def look(site: Path, pictures: Path | None) -> list[str]:
                     found += [f"{name} at {width} in {shade}: {what}" for what in wrong]
                     if pictures:
                         pictures.mkdir(parents=True, exist_ok=True)
-                        to = f"{Path(name).stem}-{width}-{shade}.png"
+                        page = str(Path(name).with_suffix("")).replace("/", "-")
+                        to = f"{page}-{width}-{shade}.png"
                         (pictures / to).write_bytes(browser.screenshot())
     return found
 
