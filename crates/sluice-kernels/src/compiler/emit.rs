@@ -16,6 +16,8 @@ pub(super) const REGISTERS: u32 = (OF_VARIABLES + OF_VALUES) as u32;
 const VISIT: u32 = 30;
 /// A value's register: the list of those in use.
 const ALLOCATE: u32 = 25;
+/// Moving an instruction up to where others were left out.
+const MOVE: u32 = 4;
 /// Encoding an instruction.
 const ENCODE: u32 = 30;
 
@@ -112,7 +114,7 @@ fn liveness(code: &[Ir], pass: &mut Pass) -> Vec<u64> {
     }
 }
 
-/// Leaves out what nobody reads. Calls have no effects.
+/// Leaves out what nobody reads, and moves the others together. Calls have no effects.
 fn remove_dead(code: &mut Vec<Ir>, values: Value, alive: &[u64], pass: &mut Pass) {
     let mut used = vec![false; values as usize];
     let mut keep = vec![true; code.len()];
@@ -125,6 +127,12 @@ fn remove_dead(code: &mut Vec<Ir>, values: Value, alive: &[u64], pass: &mut Pass
         // `alive` says what a variable holds.
         from.filter(|from| **from as usize >= VARIABLES)
             .for_each(|from| used[*from as usize] = true);
+    }
+    let kept = keep.iter().enumerate().filter(|(_, is_kept)| **is_kept);
+    for (to, (from, _)) in kept.enumerate().filter(|(to, (from, _))| to != from) {
+        pass.rec.load(pass.code_at.at(from as u64));
+        pass.rec.work(MOVE);
+        pass.rec.store(pass.code_at.at(to as u64));
     }
     let mut keep = keep.into_iter();
     code.retain(|_| keep.next() == Some(true));
@@ -209,5 +217,39 @@ pub(super) fn run(all: &[Compiled], function: u32, arguments: [i64; PARAMETERS])
             What::Label(_) => unreachable!("labels have places"),
         };
         places[ir.to as usize] = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Arena;
+    use super::*;
+    use sluice_host::MemOp;
+
+    #[test]
+    fn what_stays_is_stored_where_it_moves_to() {
+        let number = |to| Ir {
+            what: What::Number(1),
+            to: VARIABLES as Value + to,
+            from: [NONE; PARAMETERS],
+        };
+        let back = |of: Value| Ir {
+            what: What::Return,
+            to: NONE,
+            from: [VARIABLES as Value + of, NONE, NONE],
+        };
+        // The second and the fourth are read by nobody.
+        let mut code = vec![number(0), number(1), back(0), number(2), back(0)];
+        let code_at = Arena::default().array(5, 16);
+        let mut out = Vec::new();
+        {
+            let rec = &mut Recorder::new(&mut out);
+            let pass = &mut Pass { code_at, rec };
+            remove_dead(&mut code, VARIABLES as Value + 3, &[0; 6], pass);
+        }
+        let stores = out.iter().filter(|instr| instr.op == MemOp::Store);
+        let stores: Vec<u64> = stores.map(|instr| instr.addr).collect();
+        assert_eq!(stores, [code_at.at(1), code_at.at(2)]);
+        assert_eq!(code.len(), 3);
     }
 }
