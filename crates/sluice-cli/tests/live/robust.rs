@@ -50,6 +50,11 @@ fn threads_may_want_a_mutex_at_once_that_the_kernel_gives() {
     well("contended");
 }
 
+#[test]
+fn owners_may_end_while_others_wait_at_a_condition() {
+    well("waits");
+}
+
 /// They failed with `EFAULT`.
 #[test]
 fn the_kernel_may_take_and_give_words_by_number() {

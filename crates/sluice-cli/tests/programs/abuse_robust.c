@@ -184,6 +184,101 @@ static void contended(int robust, int protocol) {
     free(pages);
 }
 
+/* A mutex with a condition, both on one page, and what the threads below are to find. */
+struct waited {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    atomic_int waits;
+    int answer, ends_by_number;
+};
+
+static void *wait_there(void *argument) {
+    struct waited *at = argument;
+    struct timespec until;
+    CHECK(clock_gettime(CLOCK_REALTIME, &until) == 0 && pthread_mutex_lock(&at->mutex) == 0);
+    until.tv_sec += 20;
+    atomic_store(&at->waits, 1);
+    int answer = pthread_cond_timedwait(&at->condition, &at->mutex, &until);
+    CHECK(answer == at->answer);
+    if (answer == EOWNERDEAD)
+        CHECK(pthread_mutex_consistent(&at->mutex) == 0 && pthread_mutex_unlock(&at->mutex) == 0);
+    return NULL;
+}
+
+static void *wait_to_be_cancelled(void *argument) {
+    struct waited *at = argument;
+    CHECK(pthread_mutex_lock(&at->mutex) == 0);
+    atomic_store(&at->waits, 1);
+    pthread_cond_wait(&at->condition, &at->mutex);
+    return NULL;
+}
+
+static void *signal_and_end(void *argument) {
+    struct waited *at = argument;
+    CHECK(pthread_mutex_lock(&at->mutex) == 0 && pthread_cond_signal(&at->condition) == 0);
+    push_out();
+    if (at->ends_by_number)
+        syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void *lock_once(void *argument) {
+    CHECK(pthread_mutex_lock(&((struct waited *)argument)->mutex) == 0);
+    push_out();
+    return NULL;
+}
+
+static void *give_up(void *argument) {
+    struct waited *at = argument;
+    CHECK(pthread_mutex_lock(&at->mutex) == EOWNERDEAD);
+    CHECK(pthread_cond_signal(&at->condition) == 0);
+    push_out();
+    CHECK(pthread_mutex_unlock(&at->mutex) == 0);
+    return NULL;
+}
+
+static pthread_t start(void *(*main)(void *), struct waited *at) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, main, at) == 0);
+    return thread;
+}
+
+static pthread_t start_and_wait(void *(*main)(void *), struct waited *at) {
+    atomic_store(&at->waits, 0);
+    pthread_t thread = start(main, at);
+    while (!atomic_load(&at->waits))
+        push_out();
+    return thread;
+}
+
+/* Owners end while others wait at a condition of their mutex, or while they do so themselves. */
+static void waits(int protocol) {
+    struct waited *at = (struct waited *)room(1);
+    make(&at->mutex, PTHREAD_MUTEX_ROBUST, protocol, PTHREAD_MUTEX_NORMAL);
+    CHECK(pthread_cond_init(&at->condition, NULL) == 0);
+    at->answer = EOWNERDEAD;
+    for (int round = 0; round < 4; round++) {
+        at->ends_by_number = round % 2;
+        pthread_t waiter = start_and_wait(wait_there, at);
+        start(signal_and_end, at);
+        CHECK(pthread_join(waiter, NULL) == 0);
+    }
+    pthread_t waiter = start_and_wait(wait_to_be_cancelled, at);
+    CHECK(pthread_cancel(waiter) == 0 && pthread_join(waiter, NULL) == 0);
+    push_out();
+    CHECK(pthread_mutex_lock(&at->mutex) == EOWNERDEAD);
+    CHECK(pthread_mutex_consistent(&at->mutex) == 0 && pthread_mutex_unlock(&at->mutex) == 0);
+    at->answer = ENOTRECOVERABLE;
+    waiter = start_and_wait(wait_there, at);
+    at->ends_by_number = 0;
+    CHECK(pthread_mutex_lock(&at->mutex) == 0 && pthread_mutex_unlock(&at->mutex) == 0);
+    pthread_t owner = start(lock_once, at);
+    CHECK(pthread_join(owner, NULL) == 0);
+    pthread_t heir = start(give_up, at);
+    CHECK(pthread_join(heir, NULL) == 0 && pthread_join(waiter, NULL) == 0);
+    free(at);
+}
+
 /* Whether the words are this process's alone. Of others the kernel brings the page first. */
 static int private_flag;
 
@@ -332,6 +427,9 @@ int main(int count, char **words) {
         contended(PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT);
         contended(PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_INHERIT);
         contended(PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE);
+    } else if (!strcmp(part, "waits")) {
+        waits(PTHREAD_PRIO_NONE);
+        waits(PTHREAD_PRIO_INHERIT);
     } else if (!strcmp(part, "numbers")) {
         numbers();
         private_flag = FUTEX_PRIVATE_FLAG;
