@@ -7,6 +7,7 @@ pub mod build;
 pub mod child;
 pub mod core_rig;
 pub mod host_rig;
+pub mod mount;
 pub mod mutate;
 pub mod naive;
 pub mod objects;

@@ -10,9 +10,9 @@ mod refused;
 use crate::build::helper;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
 use serde_json::Value;
+use sluice_testkit::mount::Mounted;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -77,15 +77,6 @@ impl Rig {
 fn check(store: &Path) -> Outcome {
     let mut command = Sluice::command();
     finish(command.args(["store", "check", "--json"]).arg(store))
-}
-
-/// Mounts a file system in memory, or changes one. Says whether this user may.
-fn mount(folder: &Path, options: &str) -> bool {
-    let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", options, "none"])
-        .arg(folder);
-    mount.status().is_ok_and(|status| status.success())
 }
 
 /// Whether it was refused in one line with these words.
@@ -280,10 +271,10 @@ fn a_full_store_is_said_and_keeps_what_it_had() {
     let rig = Rig::new();
     let folder = rig.path("small");
     std::fs::create_dir(&folder).expect("room");
-    if !mount(&folder, "size=3M") {
+    let Some(mounted) = Mounted::in_memory(&folder, "size=3M") else {
         println!("unchecked: this user may not mount a file system of 3 MiB");
         return;
-    }
+    };
     let store = folder.join("store");
     let run = |words: &str| rig.run_with("event", &store).program(rig.program(words));
     let outcomes = [
@@ -300,8 +291,7 @@ fn a_full_store_is_said_and_keeps_what_it_had() {
     std::thread::sleep(Duration::from_millis(300));
     running.signal_group(libc::SIGTERM);
     let held = running.finish();
-    let unmounted = Command::new("umount").arg(&folder).status();
-    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    mounted.end();
     let [first, second, third] = outcomes;
     first.well();
     assert_eq!(second.status.code(), Some(2), "{second:#?}");

@@ -2,6 +2,7 @@
 
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use sluice_testkit::mount::Mounted;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -160,23 +161,15 @@ fn every_program_image_has_its_own_file() {
 #[test]
 fn a_full_store_ends_the_program_by_sigbus_and_says_which_page() {
     let folder = folder();
-    let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", "size=8M", "none"])
-        .arg(folder.path());
-    if !mount.status().is_ok_and(|status| status.success()) {
+    let Some(mounted) = Mounted::in_memory(folder.path(), "size=8M") else {
         println!("unchecked: this user may not mount a file system of 8 MiB");
         return;
-    }
+    };
     let outcomes = TRAPS.map(|trap| {
         let program = [path(helper!("stored.c")), "walk", "64"];
         stored(trap, folder.path()).cache("1MiB").program(program)
     });
-    let unmounted = Command::new("umount").arg(folder.path()).status();
-    assert!(
-        unmounted.is_ok_and(|status| status.success()),
-        "still in use"
-    );
+    mounted.end();
     for (trap, out) in TRAPS.iter().zip(outcomes) {
         assert_eq!(out.signal(), Some(libc::SIGBUS), "{trap}: {out:#?}");
         let told = out

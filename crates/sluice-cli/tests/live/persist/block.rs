@@ -1,12 +1,13 @@
 //! A store on a block device: a loop device of this test's, where the user may make one.
 
 use super::ends::generation;
-use super::{PAGES, Rig, check, is_refused, is_whole, mount};
+use super::{PAGES, Rig, check, is_refused, is_whole};
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
+use sluice_testkit::mount::Mounted;
 use sluice_units::Rng;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -125,19 +126,19 @@ fn a_device_that_fails_at_first_is_blank_again() {
     let rig = Rig::new();
     let folder = rig.path("small");
     std::fs::create_dir(&folder).expect("room");
-    if !mount(&folder, "size=1M") {
+    let Some(mounted) = Mounted::in_memory(&folder, "size=1M") else {
         println!("unchecked: this user may not mount a file system of 1 MiB");
         return;
-    }
+    };
     let memory = generation(7);
     std::fs::write(rig.path("memory"), &memory).expect("room");
     let outcomes = Loop::new(&rig, "small/below", 16 << 20).map(|device| {
         let run = || device.run(&rig, "event").program(["true"]);
         let first = run();
-        assert!(mount(&folder, "remount,size=100M"));
+        assert!(mounted.resize("100M"));
         (first, run(), check(&device.path))
     });
-    unmount(&folder);
+    mounted.end();
     let Some((first, second, whole)) = outcomes else {
         return;
     };
@@ -195,25 +196,13 @@ fn mounted(rig: &Rig, attempt: &dyn Fn(&Loop) -> Outcome) {
     let does = |command: &mut Command| command.output().is_ok_and(|out| out.status.success());
     let at = rig.path("mounted");
     std::fs::create_dir(&at).expect("room");
-    let is_mounted = does(Command::new("mkfs.ext4").arg("-q").arg(&device.path))
-        && does(Command::new("mount").arg(&device.path).arg(&at));
-    if !is_mounted {
+    let has_files = does(Command::new("mkfs.ext4").arg("-q").arg(&device.path));
+    let mounted = has_files.then(|| Mounted::of_device(&device.path, &at));
+    let Some(mounted) = mounted.flatten() else {
         println!("unchecked: this user may not mount a device");
         return;
-    }
+    };
     let out = attempt(&device);
-    unmount(&at);
+    mounted.end();
     is_refused(&out, &["in use by this host"]);
-}
-
-/// Others on this host that look at its mounts keep one busy for a moment.
-fn unmount(at: &Path) {
-    let done = || Command::new("umount").arg(at).status();
-    for _ in 0..100 {
-        if done().is_ok_and(|status| status.success()) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{at:?} stays mounted");
 }

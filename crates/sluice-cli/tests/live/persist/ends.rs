@@ -1,11 +1,11 @@
 //! A store's beginning and end: what comes in between a start, or the program's end, and a whole
 //! store.
 
-use super::{PAGE, PAGES, Rig, await_it, check, is_whole, mount};
+use super::{PAGE, PAGES, Rig, await_it, check, is_whole};
 use crate::sluice::{Running, TRAPS};
+use sluice_testkit::mount::Mounted;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// What the memory has of a generation, as the program writes it.
 pub(super) fn generation(number: u64) -> Vec<u8> {
@@ -24,10 +24,10 @@ fn a_first_start_that_fails_leaves_no_store() {
     let rig = Rig::new();
     let folder = rig.path("small");
     fs::create_dir(&folder).expect("room");
-    if !mount(&folder, "size=1M") {
+    let Some(mounted) = Mounted::in_memory(&folder, "size=1M") else {
         println!("unchecked: this user may not mount a file system of 1 MiB");
         return;
-    }
+    };
     let memory = generation(7);
     fs::write(rig.path("memory"), &memory).expect("room");
     let run = || {
@@ -36,11 +36,10 @@ fn a_first_start_that_fails_leaves_no_store() {
     };
     let first = run();
     let left = fs::read_dir(&folder).expect("ours").count();
-    let has_room = mount(&folder, "remount,size=100M");
+    let has_room = mounted.resize("100M");
     let second = run();
     let whole = check(&folder.join("store"));
-    let unmounted = Command::new("umount").arg(&folder).status();
-    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    mounted.end();
     assert_eq!(first.status.code(), Some(2), "{first:#?}");
     assert!(first.stderr.contains("No space left"), "{first:#?}");
     assert_eq!(left, 0, "files are left");
@@ -60,10 +59,10 @@ fn a_store_whose_disk_was_full_goes_on_with_room() {
     let rig = Rig::new();
     let folder = rig.path("small");
     fs::create_dir(&folder).expect("room");
-    if !mount(&folder, "size=3M") {
+    let Some(mounted) = Mounted::in_memory(&folder, "size=3M") else {
         println!("unchecked: this user may not mount a file system of 3 MiB");
         return;
-    }
+    };
     let store = folder.join("store");
     let run = |words: &str| rig.run_with("event", &store).program(rig.program(words));
     let first = run("write 512 1 msync");
@@ -71,13 +70,12 @@ fn a_store_whose_disk_was_full_goes_on_with_room() {
     let mut again = rig.run_with("event", &store).prepare(rig.program(&words));
     let running = Running::start(&mut again);
     await_it("no flush fails", || rig.path("ready").exists());
-    let has_room = mount(&folder, "remount,size=100M");
+    let has_room = mounted.resize("100M");
     let second = running.finish();
     rig.forget();
     let third = run("check 512 2");
     let whole = check(&store);
-    let unmounted = Command::new("umount").arg(&folder).status();
-    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    mounted.end();
     first.well();
     assert!(has_room, "the file system does not grow");
     assert!(second.stderr.contains("No space left"), "{second:#?}");
@@ -93,17 +91,16 @@ fn a_memory_that_is_too_small_for_the_store_is_named() {
     rig.does("event", "write 512 1 msync");
     let folder = rig.path("small");
     fs::create_dir(&folder).expect("room");
-    if !mount(&folder, "size=1M") {
+    let Some(mounted) = Mounted::in_memory(&folder, "size=1M") else {
         println!("unchecked: this user may not mount a file system of 1 MiB");
         return;
-    }
+    };
     let memory = folder.join("memory");
     let made = fs::File::create(&memory).and_then(|file| file.set_len(PAGES * PAGE));
     fs::remove_file(rig.path("memory")).expect("ours");
     std::os::unix::fs::symlink(&memory, rig.path("memory")).expect("room");
     let refused = rig.run("event").program(["true"]);
-    let unmounted = Command::new("umount").arg(&folder).status();
-    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    mounted.end();
     made.expect("no page of it is there");
     super::is_refused(&refused, &["small/memory", "No space left"]);
     is_whole(&rig.check());
