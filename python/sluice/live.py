@@ -7,7 +7,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from sluice.errors import ControlError, InputError, RunError
 from sluice.overrides import given
+from sluice.processes import end
 from sluice.reproduce import program
 from sluice.result import Result
 from sluice.seeds import checked
@@ -71,16 +71,13 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
 
 def _done(start: list[str], capture: bool) -> subprocess.CompletedProcess[str]:
     """What came of a command. One that is given up is asked to end, and passes that on to its
-    program; killed at once it would leave the program behind."""
+    program."""
     pipe = subprocess.PIPE if capture else None
     with subprocess.Popen(start, stdout=pipe, stderr=pipe, text=True, errors="replace") as child:
         try:
             output, errors = child.communicate()
         except BaseException:
-            child.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(_GRACE_S)
-            child.kill()
+            end(child, _GRACE_S)
             raise
     return subprocess.CompletedProcess(start, child.returncode, output, errors)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import fcntl
 import importlib
 import os
 import pkgutil
@@ -55,6 +56,31 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
+
+
+def test_a_run_that_is_given_up_ends_what_does_not_want_to(tmp_path: Path) -> None:
+    """Programs that ignore the request went on without the command, one in its own session."""
+    lock = tmp_path / "lock"
+    program = ("import fcntl, os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+               f"lock = os.open({str(lock)!r}, os.O_CREAT | os.O_RDWR); "
+               "fcntl.flock(lock, fcntl.LOCK_EX); os.fork() or os.setsid(); "
+               "os.write(lock, b'%d ' % os.getpid()); os.write(1, b'ready\\n'); time.sleep(600)")
+    script = ("import sys, sluice.live; sluice.live._GRACE_S = 1\n"
+              f"try: sluice.run([sys.executable, '-c', {program!r}], overrides={DEVICE})\n"
+              "except KeyboardInterrupt: print('interrupted')")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                          text=True, start_new_session=True) as child:
+        assert [child.stdout.readline() for _ in range(2)] == 2 * ["ready\n"]
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted\n"
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            for pid in file.read().split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            raise
 
 
 def test_a_run_that_is_given_up_ends_its_program() -> None:

@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from sluice.errors import ExperimentError
+from sluice.processes import end
 from sluice.quantity import short
 from sluice.recipes import page
 from sluice.recipes.recipe import Recipe
@@ -121,9 +122,7 @@ def _text(file: IO[str]) -> str:
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Ends what still runs, with all that it has started: the next run is measured alone."""
     if child.poll() is None:
-        child.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE_S)
+        end(child, GRACE_S)
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
 
