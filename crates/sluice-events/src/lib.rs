@@ -182,12 +182,13 @@ impl<T: Copy> Wheel<T> {
         self.len == 0
     }
 
-    /// The events that are pending, in no order of time.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    /// The events that are pending, with their times, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Ps, &T)> {
         let slots = self.slots.iter().flatten();
         let slots = slots.flat_map(|slot| self.list(slot.head));
-        let slots = slots.map(|entry| &entry.event);
-        self.front.iter().map(|(_, event)| event).chain(slots)
+        let slots = slots.map(|entry| (Ps(entry.at), &entry.event));
+        let front = self.front.iter().map(|(at, event)| (Ps(*at), event));
+        front.chain(slots)
     }
 
     fn earliest(&self, head: u32) -> u64 {

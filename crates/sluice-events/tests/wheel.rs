@@ -45,10 +45,10 @@ proptest! {
             }
             prop_assert_eq!(wheel.len(), naive.len());
             prop_assert_eq!(wheel.is_empty(), naive.is_empty());
-            let mut waiting: Vec<usize> = wheel.iter().copied().collect();
-            waiting.sort_unstable();
-            let numbers = naive.iter().map(|(_, number)| *number);
-            prop_assert_eq!(waiting, numbers.collect::<Vec<_>>());
+            let waiting = wheel.iter().map(|(at, number)| (at, *number));
+            let mut waiting: Vec<(Ps, usize)> = waiting.collect();
+            waiting.sort_unstable_by_key(|(_, number)| *number);
+            prop_assert_eq!(&waiting, &naive);
         }
     }
 }

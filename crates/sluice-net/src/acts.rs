@@ -28,7 +28,7 @@ impl Engine {
                         self.answers.begin(packet);
                     }
                     let logical = it.logical;
-                    match self.endpoints[endpoint].turn(now, logical) {
+                    match self.endpoints[endpoint].shares.turn([now, now], logical) {
                         None => self.serve(now, packet),
                         Some(turn) => self.queue.push(turn, Event::Access { packet }),
                     }

@@ -17,8 +17,8 @@ pub struct Resource {
     /// One of
     ///
     /// - `link`, at a device, or `switch`, a port from which a switch sends; of both, also while
-    ///   half-duplex wires turn round
-    /// - `controller`, an endpoint's bandwidth
+    ///   half-duplex wires turn round or carry the other direction
+    /// - `controller`, an endpoint's bandwidth, or a logical device's share of it
     /// - `snoop filter`: requests wait for a tracker, or all entries are busy
     /// - `cache`, `channel` or `die` of a CXL-SSD; its cache by the mean number of accesses that
     ///   wait for it, at most 1
@@ -82,11 +82,19 @@ impl Bottleneck<'_> {
         self.graph.name(self.graph.endpoint(endpoint)).to_owned()
     }
 
+    /// Each logical device has its share, which another one's requests cannot use.
     fn controllers(&self) -> impl Iterator<Item = Resource> {
-        self.endpoints.iter().map(|(id, endpoint)| Resource {
-            kind: "controller",
-            name: self.name(id),
-            busy: endpoint.busy(),
+        let until = self.stats.until;
+        self.endpoints.iter().flat_map(move |(id, endpoint)| {
+            let shares = endpoint.shares.busy(until).enumerate();
+            shares.map(move |(logical, busy)| Resource {
+                kind: "controller",
+                name: match endpoint.shares.count() {
+                    1 => self.name(id),
+                    _ => format!("{}.{logical}", self.name(id)),
+                },
+                busy,
+            })
         })
     }
 

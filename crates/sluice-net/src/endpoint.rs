@@ -3,11 +3,12 @@
 use super::ids::PacketId;
 use super::packet::{Delay, Packet};
 use super::parts::Part;
+use super::shares::Shares;
 use sluice_host::Reply;
 use sluice_model::dram::{Dram, DramLayout, Scheduled};
 use sluice_model::{Completion, Device, DeviceConfig, DeviceError, Hint, Op, Request, Stats};
 use sluice_params::choices;
-use sluice_units::{LINE_BYTES, Ps};
+use sluice_units::Ps;
 
 /// A request as it comes to a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,15 +206,11 @@ impl AheadDevice {
 pub(super) struct Endpoint {
     controller: Ps,
     memory: Memory,
-    /// Time of a line at a logical device's share of the bandwidth, if there is a limit.
-    gap: Option<Ps>,
-    /// When each logical device can take the next request.
-    turns: Vec<Ps>,
+    /// Its logical devices.
+    pub shares: Shares,
     /// Whether a response can be sent before its time has come: every access takes the same time,
     /// so that responses leave in the order of the requests.
     is_constant: bool,
-    /// Accesses of the memory by logical device.
-    accesses: Vec<u64>,
     /// Of a device, what was counted before.
     before: Option<Box<Stats>>,
     /// When an event will advance a memory from outside.
@@ -236,9 +233,15 @@ pub fn needs_objects(config: &DeviceConfig) -> bool {
 }
 
 impl Endpoint {
+    /// For packets with so many bytes of data.
+    ///
     /// # Errors
     /// Those of [`Device::new`].
-    pub fn new(settings: &EndpointSettings, seed: u64) -> Result<Endpoint, DeviceError> {
+    pub fn new(
+        settings: &EndpointSettings,
+        payload: u32,
+        seed: u64,
+    ) -> Result<Endpoint, DeviceError> {
         let memory = match &settings.memory {
             MemorySettings::Fixed { read, write } => Memory::Fixed {
                 read: *read,
@@ -259,13 +262,8 @@ impl Endpoint {
         Ok(Endpoint {
             controller: settings.controller,
             memory,
-            gap: settings.bandwidth.map(|mb_s| {
-                let share = u64::from(settings.logical_devices) * LINE_BYTES * 1_000_000;
-                Ps(share.div_ceil(mb_s))
-            }),
-            turns: vec![Ps::ZERO; settings.logical_devices as usize],
+            shares: Shares::new(settings.logical_devices, settings.bandwidth, payload),
             is_constant: false,
-            accesses: vec![0; settings.logical_devices as usize],
             before: None,
             woken_at: Ps::MAX,
         })
@@ -280,7 +278,7 @@ impl Endpoint {
     /// Whether every access takes the same time from its arrival on.
     pub fn takes_the_same_time(&self) -> bool {
         let same = matches!(self.memory, Memory::Fixed { read, write } if read == write);
-        same && self.gap.is_none()
+        same && !self.shares.are_limited()
     }
 
     /// Lets its responses be sent before their time has come, because every access takes the same
@@ -295,9 +293,9 @@ impl Endpoint {
         self.controller
     }
 
-    /// The measured part begins: what was counted before is dropped.
-    pub fn begin(&mut self) {
-        self.accesses.fill(0);
+    /// The measured part begins: what was counted before is dropped, but for what is to come.
+    pub fn begin(&mut self, now: Ps) {
+        self.shares.begin(now);
         self.before = self.device().map(|device| Box::new(*device.stats()));
     }
 
@@ -323,7 +321,7 @@ impl Endpoint {
         let Memory::Device(device) = &mut self.memory else {
             return None;
         };
-        self.accesses[usize::from(packet.logical)] += 1;
+        self.shares.count_access(packet.logical);
         Some(device.serve(now, packet))
     }
 
@@ -359,27 +357,6 @@ impl Endpoint {
         ])
     }
 
-    /// Accesses that a logical device served since the counting began.
-    pub fn accesses(&self, logical: u8) -> u64 {
-        self.accesses[usize::from(logical)]
-    }
-
-    /// How long its bandwidth was used since its accesses are counted.
-    pub fn busy(&self) -> Ps {
-        let each = self.gap.map_or(0, |gap| gap.0 / self.turns.len() as u64);
-        Ps(each * self.accesses.iter().sum::<u64>())
-    }
-
-    /// When a request that is ready at `at` has its turn, if that is a matter of bandwidth.
-    #[inline]
-    pub fn turn(&mut self, at: Ps, logical: u8) -> Option<Ps> {
-        let gap = self.gap?;
-        let turn = &mut self.turns[usize::from(logical)];
-        let mine = at.max(*turn);
-        *turn = mine + gap;
-        Some(mine)
-    }
-
     /// A request has come, and goes through the controller: the time of its turn at the memory if
     /// that takes an event, or none if it can be served now, at [`Packet::ready`].
     #[inline]
@@ -390,7 +367,7 @@ impl Endpoint {
         // Arrivals come in order, so the memory sees them in order without an event of their own,
         // unless the logical devices' shares let them pass each other. A memory that is advanced
         // in between must not see time go back.
-        match self.turn(at, packet.logical) {
+        match self.shares.turn([now, at], packet.logical) {
             None if self.is_advanced() => Some(at),
             turn => turn,
         }
@@ -402,7 +379,7 @@ impl Endpoint {
     /// If an external memory was not attached: the caller's mistake.
     #[inline]
     pub fn serve(&mut self, now: Ps, id: PacketId, packet: &Packet) -> Served {
-        self.accesses[usize::from(packet.logical)] += 1;
+        self.shares.count_access(packet.logical);
         let request = MemoryRequest {
             id,
             addr: packet.addr,

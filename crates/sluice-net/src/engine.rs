@@ -97,7 +97,13 @@ impl Engine {
         });
         let endpoints = config.endpoints.iter().enumerate();
         let endpoints: Result<_, _> = endpoints
-            .map(|(number, settings)| Endpoint::new(settings, config.seed ^ number as u64))
+            .map(|(number, settings)| {
+                Endpoint::new(
+                    settings,
+                    config.sizes.payload_bytes(),
+                    config.seed ^ number as u64,
+                )
+            })
             .collect();
         let depth: usize = config.requesters.iter().map(|r| r.depth as usize).sum();
         let mut engine = Engine {
@@ -414,19 +420,6 @@ impl Engine {
         self.requesters[completed.requester].complete(completed.latency);
         done(*completed);
         self.issue_all(completed.at, completed.requester);
-    }
-
-    /// Begins to count anew; requests under way go on.
-    pub fn begin(&mut self) {
-        self.links.begin(self.now);
-        self.stats = FabricStats::from(self.now);
-        let requesters = self.requesters.values_mut().iter_mut();
-        requesters.for_each(Requester::begin);
-        let endpoints = self.endpoints.values_mut().iter_mut();
-        endpoints.for_each(Endpoint::begin);
-        if let Some(coherence) = &mut self.coherence {
-            coherence.begin(self.now);
-        }
     }
 
     /// Requests under way: packets, or accesses whose messages are.

@@ -153,6 +153,26 @@ pub struct Deadlock {
     pub elsewhere: usize,
 }
 
+/// Why a fabric with simulated hosts stopped by itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Standstill {
+    /// Packets wait for each other.
+    #[error(transparent)]
+    Deadlock(#[from] Deadlock),
+    /// The hosts go on, and ask for nothing.
+    #[error(
+        "no request comes any more: {completed} came back, and since then the hosts have retired \
+         {instructions} instructions from their caches; give them a larger workload or smaller \
+         caches, or fewer --requests"
+    )]
+    Silence {
+        /// Requests that have come back, with those of the warm-up.
+        completed: u64,
+        /// Instructions that all hosts together have retired since the last request, and more.
+        instructions: u64,
+    },
+}
+
 /// Counters of a fabric that contradict each other: a mistake of the simulator's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Imbalance {

@@ -149,7 +149,7 @@ impl Fabric {
     /// # Panics
     /// If there is no such endpoint or logical device.
     pub fn served(&self, endpoint: EndpointId, logical: u8) -> u64 {
-        self.engine.endpoints[endpoint].accesses(logical)
+        self.engine.endpoints[endpoint].shares.accesses(logical)
     }
 
     /// The resource that is used most; if none is used much, the requester with the most requests,
@@ -329,7 +329,7 @@ impl Fabric {
 
     /// Ends the counting now; it goes on if the fabric does.
     pub fn end(&mut self) {
-        self.engine.stats.until = self.engine.now;
+        self.engine.end();
     }
 
     /// Which packets wait, and for which links, when no event is left.
@@ -372,7 +372,7 @@ impl Fabric {
             });
         }
         let mut on_link = Table::filled(2 * self.graph.links.len() as u32, 0);
-        for event in engine.queue.iter() {
+        for (_, event) in engine.queue.iter() {
             if let Event::Arrive { direction, .. } = event {
                 on_link[*direction] += 1;
             }

@@ -5,13 +5,17 @@
 
 use super::answers::HostNews;
 use super::engine::Done;
-use super::error::Deadlock;
+use super::error::{Deadlock, Standstill};
 use super::fabric::{Fabric, Length, WATCH};
 use super::ids::{EndpointId, RequesterId};
 use super::stats::Completed;
 use sluice_host::Host;
 use sluice_model::Device;
 use sluice_units::Ps;
+
+/// Instructions that all hosts together retire without a request, while none is under way, before
+/// a run is given up: their programs may run in their caches for ever.
+const SILENCE_MAX: u64 = 500_000_000;
 
 /// A host at its requester.
 struct Seat<'a> {
@@ -22,6 +26,34 @@ struct Seat<'a> {
     may_ask: bool,
     /// When its next event is due; [`Ps::MAX`] if none is. Asking its queue takes longer.
     next_at: Ps,
+}
+
+/// Since when the hosts have asked for nothing.
+#[derive(Default)]
+struct Silence {
+    /// Requests that they had issued then.
+    issued: u64,
+    /// Instructions that they had retired then.
+    retired: u64,
+}
+
+impl Silence {
+    /// # Errors
+    /// [`Standstill::Silence`].
+    fn check(&mut self, hosts: &Hosts<'_>) -> Result<(), Standstill> {
+        let (issued, retired) = (hosts.fabric.engine().issued, hosts.retired());
+        if issued != self.issued || hosts.fabric.in_flight() > 0 {
+            *self = Silence { issued, retired };
+        }
+        let instructions = retired - self.retired;
+        if instructions < SILENCE_MAX {
+            return Ok(());
+        }
+        Err(Standstill::Silence {
+            completed: hosts.fabric.all_completed(),
+            instructions,
+        })
+    }
 }
 
 /// A fabric with hosts.
@@ -120,15 +152,15 @@ impl<'a> Hosts<'a> {
     /// more.
     ///
     /// # Errors
-    /// [`Deadlock`].
+    /// [`Standstill`].
     pub fn run_with(
         &mut self,
         length: Length,
         watch: &mut dyn FnMut(u64) -> bool,
         done: &mut dyn FnMut(Completed),
-    ) -> Result<(), Deadlock> {
+    ) -> Result<(), Standstill> {
         if self.seats.is_empty() {
-            return self.fabric.run_with(length, watch, done);
+            return Ok(self.fabric.run_with(length, watch, done)?);
         }
         self.fabric_mut().begin_issuing();
         let before = self.fabric.all_completed();
@@ -148,12 +180,14 @@ impl<'a> Hosts<'a> {
         completed: u64,
         watch: &mut dyn FnMut(u64) -> bool,
         done: Done,
-    ) -> Result<bool, Deadlock> {
+    ) -> Result<bool, Standstill> {
         let mut left = WATCH;
+        let mut silence = Silence::default();
         while self.fabric.all_completed() < completed && !self.is_over() && self.step(done)? {
             left -= 1;
             if left == 0 {
                 left = WATCH;
+                silence.check(self)?;
                 if !watch(self.fabric.all_completed()) {
                     return Ok(false);
                 }
@@ -168,6 +202,12 @@ impl<'a> Hosts<'a> {
     fn is_over(&self) -> bool {
         let is_still = |seat: &Seat| !seat.may_ask || seat.next_at == Ps::MAX;
         self.fabric_at == Some(Ps::MAX) && self.seats.iter().all(is_still)
+    }
+
+    /// Instructions that the hosts have retired which may ask for something.
+    fn retired(&self) -> u64 {
+        let seats = self.seats.iter().filter(|seat| seat.may_ask);
+        seats.map(|seat| seat.host.retired()).sum()
     }
 
     fn step_fabric(&mut self, done: Done) -> Result<bool, Deadlock> {

@@ -13,10 +13,12 @@ mod bottleneck;
 mod check;
 mod coherence;
 mod config;
+mod counting;
 mod endpoint;
 mod engine;
 mod error;
 mod fabric;
+mod gaps;
 mod graph;
 mod hierarchy;
 mod hosts;
@@ -29,6 +31,7 @@ mod parts;
 mod pattern;
 mod requester;
 mod routing;
+mod shares;
 mod spec;
 mod stats;
 mod topology;
@@ -41,7 +44,7 @@ pub use endpoint::{
     Answer, EndpointSettings, EndpointType, ExternalMemory, Library, MemoryRequest, MemorySettings,
     needs_objects,
 };
-pub use error::{Deadlock, FabricError, Imbalance};
+pub use error::{Deadlock, FabricError, Imbalance, Standstill};
 pub use fabric::{Fabric, Length, Refusal};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use hierarchy::{Vcs, Vppb};

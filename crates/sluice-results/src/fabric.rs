@@ -285,9 +285,10 @@ pub struct LinkUse {
     pub ends: [String; 2],
     /// Ports of the switches at its ends; `null` at a node that is no switch.
     pub ports: [Option<u32>; 2],
-    /// Busy share of the time, averaged over the directions (ESF section V-D).
+    /// Busy share of the time; averaged over the directions if each has wires of its own (ESF
+    /// section V-D).
     pub utility: Option<f64>,
-    /// Busy share of the time, of each direction.
+    /// Busy share of the time, by packets of each direction.
     pub busy: [Option<f64>; 2],
     /// Bytes, of each direction.
     pub bytes: [u64; 2],

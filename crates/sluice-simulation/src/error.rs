@@ -1,7 +1,7 @@
 //! Why a simulation of a system or a fabric ends without a result.
 
 use sluice_model::{ConfigError, DeviceError};
-use sluice_net::{Deadlock, FabricError};
+use sluice_net::{FabricError, Standstill};
 use sluice_units::Bytes;
 
 /// What bounds a program that no setting bounds.
@@ -68,7 +68,7 @@ pub enum FabricRunError {
     Fabric(#[from] FabricError),
     /// It stopped by itself.
     #[error(transparent)]
-    Deadlock(#[from] Deadlock),
+    Standstill(#[from] Standstill),
     /// What is replayed needs more memory than there is.
     #[error(
         "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach \

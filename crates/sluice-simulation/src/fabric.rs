@@ -267,12 +267,17 @@ fn link(fabric: &Fabric, id: LinkId) -> LinkUse {
     }
 }
 
-/// Busy share of a link, averaged over its directions (ESF section V-D).
+/// Busy share of a link's wires, averaged over its directions if each has its own (ESF section
+/// V-D).
 fn utility(fabric: &Fabric, id: LinkId) -> Option<f64> {
     let (stats, links) = (fabric.stats(), fabric.links());
     let ways = id.directions();
     let busy: u64 = ways.iter().map(|way| links.busy(*way, stats.until).0).sum();
-    share(busy, 2 * stats.time().0)
+    let wires = match fabric.graph().link(id).settings.half {
+        Some(_) => 1,
+        None => 2,
+    };
+    share(busy, wires * stats.time().0)
 }
 
 /// Links by falling utility, those of the same in the graph's order.

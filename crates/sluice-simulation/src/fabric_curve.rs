@@ -6,7 +6,7 @@ use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_driver::{Start, Traffic, Walk};
 use sluice_net::{
     Access, Completed, EndpointId, Fabric, FabricConfig, FabricSpec, RequesterId,
-    RequesterSettings, Source,
+    RequesterSettings, Source, Standstill,
 };
 use sluice_results::{
     CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
@@ -86,7 +86,8 @@ impl FabricCurvePlan<'_> {
         let (mut before, mut looks) = (None, 0u64);
         while counting.left.get() > 0 {
             let Some(next) = fabric.next_at() else { break };
-            fabric.advance(next, &mut |done| counting.done(&done))?;
+            let advanced = fabric.advance(next, &mut |done| counting.done(&done));
+            advanced.map_err(Standstill::from)?;
             if before.is_none() && counting.began.is_some() {
                 before = Some(misses(&fabric, &config));
             }

@@ -125,3 +125,29 @@ fn stretches_of_a_link_of_messages_have_the_programs_of_their_time() {
     let sum: u64 = stretches.sum();
     assert!(sum <= all && sum * 2 > all && all > 10, "{sum} of {all}");
 }
+
+/// A program in the caches asks for nothing any more, and the run never ended.
+#[test]
+fn hosts_that_ask_for_nothing_any_more_end_the_run() {
+    let text = r#"
+        [[requesters]]
+        name = "host"
+        count = 1
+        system = "base-cssd"
+        workload = "stream:bytes=16KiB"
+        scale = 64
+        host = { start = "empty", rest = "no" }
+        migration = { counts = "all" }
+        cpu = { cores = 1, threads = 1 }
+        [[endpoints]]
+        name = "ssd"
+        count = 1
+        device = "skybyte-64th"
+    "#;
+    let message = try_run(text, 100_000).unwrap_err().to_string();
+    assert!(
+        message.starts_with("no request comes any more: "),
+        "{message}"
+    );
+    assert!(message.contains("have retired 50"), "{message}");
+}

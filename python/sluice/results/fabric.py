@@ -277,7 +277,7 @@ class Hops:
 class LinkUse:
     """What a link carried. Pairs are of its two directions."""
     busy: list[float | None]
-    """Busy share of the time, of each direction."""
+    """Busy share of the time, by packets of each direction."""
     bytes: list[int]
     """Bytes, of each direction."""
     efficiency: float | None
@@ -287,7 +287,8 @@ class LinkUse:
     ports: list[int | None]
     """Ports of the switches at its ends; `null` at a node that is no switch."""
     utility: float | None
-    """Busy share of the time, averaged over the directions (ESF section V-D)."""
+    """Busy share of the time; averaged over the directions if each has wires of its own (ESF
+    section V-D)."""
     wait_max_ns: list[float]
     """The longest wait for the link, of each direction, ns."""
 

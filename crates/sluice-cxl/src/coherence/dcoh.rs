@@ -204,6 +204,8 @@ impl Dcoh {
                     line: message.line,
                     data: message.data,
                 });
+                // Behind the write, which it waits for, and before what the free entry allows.
+                out.push(answer(&message, ToHost::Done(keeps), 0));
                 match keeps {
                     State::Invalid => self.dropped(message.line, message.peer, out),
                     State::Shared => {
@@ -213,7 +215,6 @@ impl Dcoh {
                     }
                     _ => {}
                 }
-                out.push(answer(&message, ToHost::Done(keeps), 0));
             }
             ToDevice::Conflict => {
                 self.count.conflicts += 1;

@@ -5,3 +5,4 @@ mod claims;
 mod explore;
 mod tags;
 mod walk;
+mod write_back;

@@ -7,15 +7,14 @@
 
 mod arbiter;
 mod credits;
-mod gaps;
 
+use super::gaps::Gaps;
 use super::graph::{Graph, HalfDuplex, NodeKind};
 use super::ids::{DirectionId, EndpointId, NodeId, PacketId, SwitchId};
 use super::packet::{CHANNELS, Credit, Packet, Sizes, Slab};
 use super::parts::Part;
 use arbiter::Arbiter;
 use credits::Credits;
-use gaps::Gaps;
 use sluice_cxl::Channel;
 use sluice_units::{Ps, Table, index_type};
 
@@ -52,22 +51,33 @@ struct Direction {
     /// The endpoint at its end, if a packet's arrival there needs no event: see
     /// [`Links::answer_at_once`].
     answers: Option<EndpointId>,
-    /// Packets that it has sent, by channel.
+    /// Packets that it has sent, by channel, and how many of them are reserved and still to come.
     sent: [u64; CHANNELS],
+    to_come: [u64; CHANNELS],
     /// Packets that have arrived.
     received: u64,
-    /// `sent` when the counting began.
+    /// `sent` when the counting began, without what was to come.
     before: [u64; CHANNELS],
     /// Longest wait of a packet for it.
     wait_max: Ps,
+}
+
+impl Direction {
+    /// A packet arrives at `at`: it is to come unless it is on the wires at `now`, or was.
+    fn note_to_come(&mut self, now: Ps, at: Ps, channel: Channel) {
+        let way = self.serialisation[channel as usize] + self.latency + self.port;
+        self.to_come[channel as usize] += u64::from(at - way >= now);
+    }
 }
 
 /// The wires: of one direction, or of both if the link is half duplex.
 struct Wires {
     /// When they are free.
     free: Ps,
-    /// Time that they were busy or are reserved.
-    busy: Ps,
+    /// Time that they were busy or are reserved, by the end that sends.
+    busy: [Ps; 2],
+    /// The end that sent last: of half-duplex wires, nothing of the other one's is to come.
+    side: usize,
     gaps: Gaps,
     /// What turning round took since the counting began.
     turning: Ps,
@@ -142,7 +152,8 @@ impl Links {
                 });
                 wires.push(Wires {
                     free: Ps::ZERO,
-                    busy: Ps::ZERO,
+                    busy: [Ps::ZERO; 2],
+                    side: id.side(),
                     gaps: Gaps::default(),
                     turning: Ps::ZERO,
                     arbiter,
@@ -170,6 +181,7 @@ impl Links {
                 is_contended: settings.half.is_some() || settings.credits.is_some(),
                 answers: None,
                 sent: [0; CHANNELS],
+                to_come: [0; CHANNELS],
                 received: 0,
                 before: [0; CHANNELS],
                 wait_max: Ps::ZERO,
@@ -308,7 +320,8 @@ impl Links {
         let end = Ps(start.0 + serialisation.0);
         wires.gaps.note(now, wires.free, start);
         wires.free = end;
-        wires.busy.0 += serialisation.0;
+        wires.busy[id.side()].0 += serialisation.0;
+        wires.side = id.side();
         direction.sent[packet.channel as usize] += 1;
         direction.wait_max = Ps(direction.wait_max.0.max(start.0 - packet.ready.0));
         let parts = &mut packet.parts;
@@ -369,27 +382,71 @@ impl Links {
         }
     }
 
+    /// What is to come is noted anew.
+    pub(super) fn forget_to_come(&mut self) {
+        for direction in self.directions.values_mut() {
+            direction.to_come = [0; CHANNELS];
+        }
+    }
+
+    /// It is `now`, and a packet arrives at `at` over a direction. Returns the endpoint that
+    /// answered it at once, if one did, and when its memory serves the request.
+    pub(super) fn note_to_come(
+        &mut self,
+        now: Ps,
+        at: Ps,
+        id: DirectionId,
+        packet: &Packet,
+    ) -> Option<(EndpointId, Ps)> {
+        let direction = &mut self.directions[id];
+        direction.note_to_come(now, at, packet.channel);
+        let port = direction.port;
+        let there = &mut self.directions[id.back()];
+        let endpoint = there.answers?;
+        // It was ready after a constant time, and has not been since for another direction.
+        let served_at = packet.ready - port - packet.parts[Part::Memory];
+        let channel = match packet.is_write {
+            true => Channel::RwD,
+            false => Channel::Req,
+        };
+        there.note_to_come(now, served_at - packet.parts[Part::Controller], channel);
+        Some((endpoint, served_at))
+    }
+
     /// Begins to count.
     pub(super) fn begin(&mut self, now: Ps) {
         for wires in self.wires.values_mut() {
-            wires.busy = wires.gaps.reserved(now, wires.free);
+            let reserved = wires.gaps.reserved(now, wires.free);
+            wires.busy = [Ps::ZERO; 2];
+            wires.busy[wires.side] = reserved;
             wires.turning = Ps::ZERO;
         }
         for direction in self.directions.values_mut() {
-            direction.before = direction.sent;
+            for channel in 0..CHANNELS {
+                direction.before[channel] = direction.sent[channel] - direction.to_come[channel];
+            }
             direction.wait_max = Ps::ZERO;
         }
     }
 
-    /// How long the wires of a direction were busy until `now`. Half duplex: both directions.
+    /// How long the wires of a direction carried its packets until `now`.
     pub fn busy(&self, id: DirectionId, now: Ps) -> Ps {
         let wires = &self.wires[self.directions[id].wires];
-        wires.busy - wires.gaps.reserved(now, wires.free)
+        match id.side() == wires.side {
+            true => wires.busy[id.side()] - wires.gaps.reserved(now, wires.free),
+            false => wires.busy[id.side()],
+        }
     }
 
-    /// How long they could carry nothing else: turning half-duplex wires round counts too.
+    /// How long they could carry nothing else of that direction: packets of the other one on
+    /// half-duplex wires, and turning these round, count too.
     pub fn taken(&self, id: DirectionId, now: Ps) -> Ps {
-        self.busy(id, now) + self.wires[self.directions[id].wires].turning
+        let wires = &self.wires[self.directions[id].wires];
+        let other = match wires.arbiter {
+            Some(_) => self.busy(id.back(), now),
+            None => Ps::ZERO,
+        };
+        self.busy(id, now) + other + wires.turning
     }
 
     /// The longest wait of a packet for a direction since the counting began.
@@ -397,12 +454,13 @@ impl Links {
         self.directions[id].wait_max
     }
 
-    /// What a direction carried since the counting began.
+    /// What a direction carried since the counting began, with what is on its wires when it ends.
     pub fn carried(&self, id: DirectionId) -> Carried {
         let direction = &self.directions[id];
         let mut carried = Carried::default();
         for channel in 0..CHANNELS {
-            let packets = direction.sent[channel] - direction.before[channel];
+            let begun = direction.sent[channel] - direction.to_come[channel];
+            let packets = begun - direction.before[channel];
             carried.packets += packets;
             carried.bytes += packets * u64::from(direction.bytes[channel]);
             carried.payload += packets * u64::from(self.payload[channel]);

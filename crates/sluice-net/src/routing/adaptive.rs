@@ -19,7 +19,7 @@ pub(super) const TWO: RoutingInfo = RoutingInfo {
 };
 
 fn shortest(ways: &[DirectionId], flow: Flow, load: Load<'_>) -> DirectionId {
-    let start = (flow.sequence % ways.len() as u64) as usize;
+    let start = (flow.turn % ways.len() as u64) as usize;
     let (before, from) = ways.split_at(start);
     let turned = from.iter().chain(before).copied();
     let shortest = turned.min_by_key(|way| load.backlog(*way));

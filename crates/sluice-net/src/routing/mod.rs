@@ -21,7 +21,9 @@ pub struct Flow {
     pub from: PortId,
     /// The one that it goes to.
     pub to: PortId,
-    /// How many packets were sent before it.
+    /// How many packets had a choice of ways before it, at this node.
+    pub turn: u64,
+    /// How many had one before it, at any node.
     pub sequence: u64,
 }
 

@@ -31,5 +31,5 @@ pub(super) const SPRAY: RoutingInfo = RoutingInfo {
     name: "spray",
     is_adaptive: false,
     meaning: "each packet another way, in turn",
-    choose: |ways, flow, _| ways[(flow.sequence % ways.len() as u64) as usize],
+    choose: |ways, flow, _| ways[(flow.turn % ways.len() as u64) as usize],
 };

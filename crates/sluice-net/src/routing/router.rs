@@ -14,8 +14,8 @@ pub(crate) struct Router {
     nodes: Table<NodeId, Node>,
     table: RoutingTable,
     policy: &'static RoutingInfo,
-    /// Packets that had a choice of ways.
-    choices: u64,
+    /// Packets that had a choice of ways, at each node and at all.
+    choices: (Table<NodeId, u64>, u64),
 }
 
 /// A node as a packet meets it.
@@ -53,7 +53,7 @@ impl Router {
             nodes: Table::from_fn(graph.nodes(), node),
             table,
             policy,
-            choices: 0,
+            choices: (Table::filled(graph.nodes(), 0), 0),
         }
     }
 
@@ -84,9 +84,15 @@ impl Router {
             // Coherence rests on the order of completions between two ends.
             ways if packet.is_ordered() => ways[usize::from(from.0) % ways.len()],
             ways => {
-                let sequence = self.choices;
-                self.choices += 1;
-                let flow = Flow { from, to, sequence };
+                let (at_node, at_all) = (&mut self.choices.0[node], &mut self.choices.1);
+                let flow = Flow {
+                    from,
+                    to,
+                    turn: *at_node,
+                    sequence: *at_all,
+                };
+                *at_node += 1;
+                *at_all += 1;
                 (self.policy.choose)(ways, flow, Load { links, now: ready })
             }
         }

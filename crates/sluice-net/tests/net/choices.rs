@@ -1,7 +1,7 @@
 //! What is chosen has the effect that its line in the reference says.
 
-use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, PATTERNS, PatternSettings, RequesterId};
+use crate::rig::{drain, fabric, run, spec};
+use sluice_net::{Access, Length, PATTERNS, PatternSettings, RequesterId};
 use sluice_units::{Ps, Ratio, Rng};
 
 /// The first lines that a pattern asks for.
@@ -71,4 +71,35 @@ fn rows_stay_open_or_are_closed() {
     assert!(again < first, "{first} {again}");
     let [first, again] = latencies("closed");
     assert_eq!(again, first, "each access opens the row");
+}
+
+/// Requests and responses took turns with one counter, so that all requests went over one spine.
+#[test]
+fn packets_of_one_host_take_ways_in_turn() {
+    for policy in ["spray", "adaptive"] {
+        let fabric = run(
+            &[
+                ("topology.kind", "spine-leaf"),
+                ("topology.spines", "2"),
+                ("requester.count", "1"),
+                ("requester.depth", "1"),
+                ("endpoint.count", "1"),
+                ("routing.policy", policy),
+            ],
+            Length {
+                warmup: 100,
+                requests: 5_000,
+            },
+        );
+        let graph = fabric.graph();
+        let between = graph.directions().filter(|direction| {
+            let (from, to) = graph.direction(*direction);
+            graph.forwards(from) && graph.forwards(to)
+        });
+        for direction in between {
+            let packets = fabric.links().carried(direction).packets;
+            // Two spines, each with a link to two leaves: half of 5,000 go each way.
+            assert!(packets.abs_diff(2_500) <= 1, "{policy}: {packets}");
+        }
+    }
 }

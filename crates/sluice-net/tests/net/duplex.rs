@@ -31,7 +31,8 @@ const SHARES: [(&str, f64); 5] = [
     ("none", 0.0),
 ];
 
-/// Busy share of the bus, averaged over its directions, and payload's share of its bytes.
+/// Busy share of the bus, averaged over directions with wires of their own, and payload's share of
+/// its bytes.
 fn utility(fabric: &Fabric) -> (f64, f64) {
     let stats = fabric.stats();
     // The links of the requester and the endpoints come first; the bus is the last.
@@ -42,8 +43,12 @@ fn utility(fabric: &Fabric) -> (f64, f64) {
     let carried = ways.map(|way| links.carried(way));
     let bytes: u64 = carried.iter().map(|carried| carried.bytes).sum();
     let payload: u64 = carried.iter().map(|carried| carried.payload).sum();
+    let wires = match fabric.graph().link(LinkId(bus)).settings.half {
+        Some(_) => 1.0,
+        None => 2.0,
+    };
     (
-        busy as f64 / 2.0 / stats.time().0 as f64,
+        busy as f64 / wires / stats.time().0 as f64,
         payload as f64 / bytes as f64,
     )
 }

@@ -68,7 +68,7 @@ struct Twin {
     last: Option<(usize, u64)>,
     is_granting: bool,
     busy: [u64; 2],
-    /// Which wires were busy, from when until when.
+    /// Which way was busy, from when until when.
     spells: Vec<(usize, u64, u64)>,
     bytes: [u64; 2],
     waited: u64,
@@ -84,10 +84,9 @@ impl Twin {
         self.due.push((at, self.added, what));
     }
 
-    /// How long the wires of a way were busy between two moments.
+    /// How long wires were busy with packets of a way between two moments.
     fn busy_between(&self, way: usize, from: u64, until: u64) -> u64 {
-        let wires = if self.given.half.is_some() { 0 } else { way };
-        let spells = self.spells.iter().filter(|(of, ..)| *of == wires);
+        let spells = self.spells.iter().filter(|(of, ..)| *of == way);
         let within = spells.map(|(_, start, end)| {
             let (start, end) = ((*start).max(from), (*end).min(until));
             end.saturating_sub(start)
@@ -177,8 +176,8 @@ impl Twin {
         let way = usize::from(packet.back);
         let start = now.max(self.free[wires]);
         self.free[wires] = start + time;
-        self.busy[wires] += time;
-        self.spells.push((wires, start, start + time));
+        self.busy[way] += time;
+        self.spells.push((way, start, start + time));
         self.bytes[way] += bytes;
         let waited = start - self.ready[packet.tag][way];
         self.waited += waited;
@@ -342,8 +341,7 @@ fn compare(fabric: &Fabric, twin: &Twin) {
             Ps(twin.longest[way]),
             "{given:?}"
         );
-        let wires = if given.half.is_some() { 0 } else { way };
-        assert_eq!(links.busy(direction, fabric.now()), Ps(twin.busy[wires]));
+        assert_eq!(links.busy(direction, fabric.now()), Ps(twin.busy[way]));
         let carried = links.carried(direction);
         assert_eq!(
             (carried.packets, carried.bytes),

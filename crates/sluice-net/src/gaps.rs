@@ -1,9 +1,11 @@
-//! When wires are idle between what is reserved, as far as that is to come: reservations may lie
-//! in the future, with gaps before and between them, and what is to come is not busy yet.
+//! When wires, or a controller, are idle between what is reserved, as far as that is to come:
+//! reservations may lie in the future, with gaps before and between them, and what is to come is
+//! not busy yet.
 
 use sluice_units::Ps;
 
 /// Begin and end of each gap that is to come, among others that are over.
+#[derive(Clone)]
 pub(super) struct Gaps {
     /// A power of two of them, the oldest overwritten first.
     ring: Vec<[Ps; 2]>,
