@@ -84,8 +84,9 @@ class Device:
         """Read, write, trim or flush whole pages, as an NVMe drive does: this device's block door.
 
         ``op`` is ``"read"``, ``"write"``, ``"trim"`` or ``"flush"``, ``pages`` the first page of
-        each request, of 4 KiB each, and ``counts`` how many it is about; one value may stand for
-        all. Returns how long each took, in nanoseconds. ``at_ns`` is as for :meth:`access`.
+        each request, of ``device.page`` each, and ``counts`` how many it is about; one value
+        may stand for all. Returns how long each took, in nanoseconds. ``at_ns`` is as for
+        :meth:`access`.
 
         A page that is cached is read from there. Others are read from flash and do not enter the
         cache. A write or trim ends the cached copy (Cylon 4.6). A flush programs what the cache

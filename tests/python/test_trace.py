@@ -244,9 +244,9 @@ def test_an_index_that_claims_too_much_is_refused(
     size, _ = struct.unpack("<II", file[at + 4:at + 12])
     raw = zstd.decompress(file[at + 12:-4], size).to_pybytes()
     # It ends with the accesses, and the CPUs with their instructions.
-    end = leb128(300_000) + leb128(1) + leb128(299_999)
+    end = leb128(300_000) + leb128(1) + leb128(300_000)
     assert raw.endswith(end)
-    raw = raw.removesuffix(end) + leb128(2**60) + leb128(1) + leb128(299_999)
+    raw = raw.removesuffix(end) + leb128(2**60) + leb128(1) + leb128(300_000)
     packed = zstd.compress(raw).to_pybytes()
     index = b"SLIX" + struct.pack("<II", len(raw), len(packed)) + packed
     false = tmp_path / "false.trace"

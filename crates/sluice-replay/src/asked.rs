@@ -6,6 +6,7 @@ use sluice_driver::{Access, Asked, BlockAccess};
 use sluice_model::BlockOp;
 use sluice_trace::Kind;
 use sluice_units::PAGE_BYTES;
+use std::collections::BTreeMap;
 
 /// What one CPU asks for, in its order.
 pub type AskedStream = Box<dyn Iterator<Item = Asked> + Send>;
@@ -29,6 +30,21 @@ impl AskedOfCpu {
         }
     }
 
+    /// Whether a request asks for a page from now on, of which it names so many bytes more: a trim
+    /// once it names all of it, as a disk keeps a page of which it is to trim a part.
+    fn is_due(&self, op: BlockOp, named: &mut BTreeMap<u64, u64>, page: u64, bytes: u64) -> bool {
+        let before = named.remove(&page).unwrap_or(0);
+        let is_whole = before + bytes >= self.page_bytes;
+        // Of a trim, pages that are whole are named no more: what stays is little.
+        if op != BlockOp::Trim || !is_whole {
+            named.insert(page, before + bytes);
+        }
+        match op {
+            BlockOp::Trim => is_whole,
+            _ => before == 0,
+        }
+    }
+
     /// The request that an access begins.
     fn request(&mut self, first: sluice_trace::Access, op: BlockOp) -> BlockAccess {
         let mut runs = Vec::new();
@@ -36,14 +52,25 @@ impl AskedOfCpu {
             runs.push((0, self.pages));
             return BlockAccess { op, runs };
         }
+        // Bytes that it names of pages, where these can be named again: parts of a large page lie
+        // apart in the trace, and a trim may name a part alone.
+        let mut named = BTreeMap::new();
+        let is_simple = op != BlockOp::Trim && self.page_bytes <= PAGE_BYTES;
         let mut piece = first;
         loop {
             for page in piece.address / PAGE_BYTES..=piece.last() / PAGE_BYTES {
                 let place = self.lines.place(page) * PAGE_BYTES;
-                let of = |address: u64| (place + address - page * PAGE_BYTES) / self.page_bytes;
                 let end = page * PAGE_BYTES + (PAGE_BYTES - 1);
                 let (from, to) = (piece.address.max(page * PAGE_BYTES), piece.last().min(end));
-                (of(from)..=of(to)).for_each(|page| append(&mut runs, page));
+                let at = |address: u64| place + address - page * PAGE_BYTES;
+                for page in at(from) / self.page_bytes..=at(to) / self.page_bytes {
+                    let begins = page * self.page_bytes;
+                    let ends = begins + (self.page_bytes - 1);
+                    let bytes = at(to).min(ends) - at(from).max(begins) + 1;
+                    if is_simple || self.is_due(op, &mut named, page, bytes) {
+                        append(&mut runs, page);
+                    }
+                }
             }
             let end = piece.address.saturating_add(piece.size.into());
             self.next = self.lines.access();

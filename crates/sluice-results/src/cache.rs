@@ -37,7 +37,8 @@ pub struct Cache {
     /// Counters.
     #[serde(flatten)]
     pub counts: CacheCounts,
-    /// prefetch_used ÷ prefetch_issued.
+    /// prefetch_used ÷ prefetch_issued. `null` if more were used than issued, as right after a
+    /// warm-up.
     pub prefetch_accuracy: Option<f64>,
     /// prefetch_used ÷ (prefetch_used + misses): would-be misses that a prefetch took away.
     pub prefetch_coverage: Option<f64>,
@@ -58,7 +59,7 @@ impl Cache {
             reuse_hit_ratio: share(hits, hits + misses.saturating_sub(counts.first_misses)),
             sampled: None,
             counts,
-            prefetch_accuracy: share(used, issued),
+            prefetch_accuracy: share(used, issued).filter(|_| used <= issued),
             prefetch_coverage: share(used, used + misses),
             prefetch_timeliness: share(used.saturating_sub(counts.prefetch_late), used),
         }

@@ -76,10 +76,14 @@ fn config(set: &[(&str, &str)]) -> DeviceConfig {
 }
 
 fn replayed(config: &DeviceConfig, steps: &[Step]) -> SimResult {
+    placed(config, steps, Placement::Address)
+}
+
+fn placed(config: &DeviceConfig, steps: &[Step], placement: Placement) -> SimResult {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("blocks.trace");
     record(&path, steps);
-    let replay = Replay::open(&path, Placement::Address).unwrap();
+    let replay = Replay::open(&path, placement).unwrap();
     assert!(replay.has_blocks() && replay.footprint().0 == PAGES * 4096);
     let refused = replay.streams().err().unwrap().to_string();
     assert!(
@@ -122,14 +126,23 @@ fn directly(config: &DeviceConfig, steps: &[Step]) -> (Device, Ps, u64) {
                 };
                 let (from, to) = match op {
                     BlockOp::Flush => (0, u64::from(config.pages)),
+                    // A disk keeps a page of which it is to trim a part.
+                    BlockOp::Trim => {
+                        let (begin, end) = (first * 4096, (first + count) * 4096);
+                        (begin.div_ceil(page_bytes), end / page_bytes)
+                    }
                     _ => {
                         let end = (first + count) * 4096;
                         (first * 4096 / page_bytes, end.div_ceil(page_bytes))
                     }
                 };
                 requests += 1;
-                let request = BlockRequest::new(op, Lpn::of(from), to - from);
-                device.block(now, request, &mut ()).unwrap().done_at
+                if from < to {
+                    let request = BlockRequest::new(op, Lpn::of(from), to - from);
+                    device.block(now, request, &mut ()).unwrap().done_at
+                } else {
+                    now
+                }
             }
         };
     }
@@ -197,4 +210,32 @@ fn trims_unmap_and_flushes_write() {
     let programs = |steps: &[Step]| replayed(&config, steps).flash.counts.programs;
     assert_eq!(programs(&[all, store]), PAGES);
     assert_eq!(programs(&[all, store, flush, flush]), PAGES + 1);
+}
+
+#[test]
+fn a_large_page_is_trimmed_as_a_whole_alone() {
+    let config = config(&[("device.page", "64KiB")]);
+    let all = Step::Block(Kind::BlockWrite, 0, PAGES);
+    let read = Step::Block(Kind::BlockRead, 16, 16);
+    let reads = |steps: &[Step]| replayed(&config, steps).flash.counts.reads;
+    let trim = |first, count| Step::Block(Kind::BlockTrim, first, count);
+    for (first, count, left) in [(16, 1, 1), (17, 16, 1), (16, 16, 0), (15, 18, 0)] {
+        assert_eq!(
+            reads(&[all, trim(first, count), read]),
+            left,
+            "{first} {count}"
+        );
+    }
+}
+
+/// Pages in order of touch: a request comes back to a large page that it has named.
+#[test]
+fn a_request_asks_for_a_large_page_once() {
+    let config = config(&[("device.page", "64KiB")]);
+    let touches = [16, 1, 15].map(|page| Step::Block(Kind::BlockRead, page, 1));
+    let rest = Step::Block(Kind::BlockRead, 0, PAGES);
+    let write = Step::Block(Kind::BlockWrite, 0, 32);
+    let steps = [touches[0], touches[1], touches[2], rest, write];
+    let block = placed(&config, &steps, Placement::Touch).block.unwrap();
+    assert_eq!(block.pages_written, 2);
 }

@@ -165,6 +165,39 @@ fn a_sample_of_pages_tells_of_all() {
     }
 }
 
+/// Sizes of the sample are rounded twice: its answer named a size whose own row missed the target.
+#[test]
+fn a_sample_s_answer_reaches_the_target() {
+    let mut pages = skewed(1_000, 40_000);
+    pages.extend(0..1_000);
+    let mut missed = Vec::new();
+    for part in 5..40_u64 {
+        let mut some = Uses::of_some(PAGE_BYTES, 1, 1_000);
+        let watched = pages
+            .iter()
+            .filter(|page| (**page * 7_919 + part) % part == 0);
+        watched.for_each(|page| some.touch(*page));
+        let found = answer(&some, &[], &[], &Timing::Unknown).answers[0].cache_bytes;
+        let size = found.unwrap() / PAGE_BYTES;
+        let point = &answer(&some, &[], &[size], &Timing::Unknown).sizes[0];
+        if hits(point, "lru") < 0.9 {
+            missed.push((part, size));
+        }
+    }
+    assert_eq!(missed, []);
+}
+
+#[test]
+fn sizes_of_which_nothing_is_known_have_no_row() {
+    let mut some = Uses::of_some(PAGE_BYTES, 64, 1_000);
+    (0..4)
+        .flat_map(|_| 0..100)
+        .for_each(|page| some.touch(page));
+    let found = answer(&some, &[], &[8, 63, 64, 500], &Timing::Unknown);
+    let sizes: Vec<u64> = found.sizes.iter().map(|point| point.cache_bytes).collect();
+    assert_eq!(sizes, [64 * PAGE_BYTES, 500 * PAGE_BYTES]);
+}
+
 #[test]
 fn a_run_takes_its_own_time_and_what_its_misses_take() {
     let pages: Vec<u64> = (0..4).flat_map(|_| 0..1_000).collect();

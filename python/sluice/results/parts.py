@@ -75,7 +75,8 @@ class Cache:
     policy_refused: int
     """Answers of a policy from outside that broke its contract. FIFO decided instead."""
     prefetch_accuracy: float | None
-    """prefetch_used ÷ prefetch_issued."""
+    """prefetch_used ÷ prefetch_issued. `null` if more were used than issued, as right after a
+    warm-up."""
     prefetch_coverage: float | None
     """prefetch_used ÷ (prefetch_used + misses): would-be misses that a prefetch took away."""
     prefetch_dropped: int

@@ -290,6 +290,11 @@ const MISTAKES: &[(&str, &str)] = &[
         "--device cxl-dram: it is a memory expander, which has no cache; choose one with flash",
     ),
     (
+        "size --set device.page=16KiB -- true",
+        "bad value for `device.page`: \"16KiB\" can be simulated (sluice sim) but not run live, \
+         where pages are the host's; expected 4KiB, or --trace",
+    ),
+    (
         "curve --size 200GiB",
         "bad value for --size: \"200GiB\"; regions of 8 threads and the dependent loads \
          (--chase) take 1.56 TiB, but the device has 96 GiB; give less, or fewer --threads, or a \

@@ -155,7 +155,7 @@ impl SizePlan<'_> {
             .uses
             .lru()
             .position(|misses| self.is_enough(misses))?;
-        Some(self.of.uses.scaled(held as u64))
+        Some(self.of.uses.reaching(held as u64))
     }
 
     /// By halves, as if more cache never had more misses. Where it has (Belady 1969), the size is
@@ -176,8 +176,8 @@ impl SizePlan<'_> {
         Some(high)
     }
 
-    /// The sizes of the table, pages: those that were asked for, or halves of the footprint and
-    /// the answers.
+    /// The sizes of the table, pages: those that were asked for and of which something is known, or
+    /// halves of the footprint and the answers.
     fn table(&self, answers: &[SizeAnswer]) -> Vec<u64> {
         let (page_bytes, all) = (self.of.uses.page_bytes(), self.of.uses.distinct());
         let mut pages: Vec<u64> = match self.sizes.is_empty() {
@@ -187,10 +187,11 @@ impl SizePlan<'_> {
                 let found = answers.iter().filter_map(|answer| answer.cache_bytes);
                 halves
                     .chain(found.map(|bytes| bytes / page_bytes))
-                    .filter(|pages| *pages >= self.of.uses.smallest())
                     .collect()
             }
         };
+        // Of smaller caches nothing is known.
+        pages.retain(|pages| *pages >= self.of.uses.smallest());
         pages.retain(|pages| self.of.uses.held(*pages) > 0);
         pages.sort_unstable();
         pages.dedup();
@@ -234,7 +235,7 @@ impl SizePlan<'_> {
     fn knee(&self) -> Option<SizeKnee> {
         let points = self.of.uses.lru().enumerate();
         let points = points.filter_map(|(held, misses)| {
-            Some((self.of.uses.scaled(held as u64), self.hit_ratio(misses)?))
+            Some((self.of.uses.reaching(held as u64), self.hit_ratio(misses)?))
         });
         let points: Vec<(u64, f64)> = points
             .filter(|(pages, _)| *pages >= self.of.uses.smallest())

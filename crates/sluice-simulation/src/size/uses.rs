@@ -72,6 +72,13 @@ impl Uses {
         (product / u128::from(sample)) as u64
     }
 
+    /// The fewest of the program's pages for which so many of these stand.
+    pub(super) fn reaching(&self, held: u64) -> u64 {
+        let sample = self.sample();
+        let product = u128::from(held) * u128::from(self.of.unwrap_or(sample));
+        product.div_ceil(u128::from(sample)) as u64
+    }
+
     /// Pages of these that stand for so many of the program.
     pub(super) fn held(&self, pages: u64) -> u64 {
         let sample = self.sample();

@@ -165,7 +165,12 @@ fn plan(args: &Args) -> Result<Plan, Error> {
 
 fn report(args: &Args, plan: &Plan, wall_ns: u64, chase: &Histogram) -> Report<Params, Extra> {
     let accesses = plan.threads * plan.accesses();
-    let passes = vec![Pass::new(1, accesses, wall_ns, chase)];
+    // Without threads the dependent loads are all that there is.
+    let counted = match plan.threads {
+        0 => chase.count(),
+        _ => accesses,
+    };
+    let passes = vec![Pass::new(1, counted, wall_ns, chase)];
     let params = Params {
         threads: plan.threads,
         size_bytes: plan.size,

@@ -147,6 +147,14 @@ fn check(args: &SizeArgs, config: &DeviceConfig) -> Result<(), Error> {
         let why = "misses of a shared object are not known at every size; give --policies";
         return Err(Error::value("cache.policy", path, why));
     }
+    if args.trace.is_none() && config.page_bytes() != sluice_units::PAGE_BYTES {
+        return Err(Error::NotLive {
+            key: "device.page",
+            value: Bytes(config.page_bytes()).to_string(),
+            why: "pages are the host's",
+            expected: "4KiB, or --trace",
+        });
+    }
     if args.trace.is_none() && args.warmup > 0 {
         let why = "it is of a --trace; of a program --from MARK counts a part";
         return Err(Error::value("--warmup", args.warmup, why));
@@ -197,7 +205,23 @@ fn answer(
         folder.write_stats(&result)
     });
     print(args, &result)?;
+    unknown(&args.sizes, &result);
     kept
+}
+
+/// Names the sizes that the table leaves out.
+fn unknown(asked: &[Bytes], result: &SizeResult) {
+    let least = result
+        .sizes
+        .first()
+        .map_or(u64::MAX, |point| point.cache_bytes);
+    let page = sluice_units::PAGE_BYTES;
+    let unknown = asked.iter().filter(|size| size.0 / page * page < least);
+    let unknown: Vec<String> = unknown.map(Bytes::to_string).collect();
+    if !unknown.is_empty() {
+        let (sizes, from) = (unknown.join(", "), Bytes(result.smallest_bytes));
+        errln!("sluice: warning: --sizes {sizes}: this run knows nothing of caches below {from}");
+    }
 }
 
 fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
