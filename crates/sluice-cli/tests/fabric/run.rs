@@ -188,3 +188,13 @@ fn lists_and_tables_are_shown() {
         );
     }
 }
+
+/// A check counted the ends of a bus as switches.
+#[test]
+fn a_check_counts_switches_alone() {
+    for (fabric, switches) in [("esf-validation", "0 switches"), ("esf", "8 switches")] {
+        let output = sluice(&["fabric", "check", fabric]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(switches), "{said}");
+    }
+}

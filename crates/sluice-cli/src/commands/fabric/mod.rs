@@ -118,7 +118,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
                 "{fabric}: valid: {} requesters, {} endpoints, {} switches, {} links",
                 graph.requesters,
                 graph.endpoints,
-                graph.names.len() as u32 - graph.edges(),
+                config.switches(),
                 graph.links.len()
             )?;
             for vcs in &config.vcs {
