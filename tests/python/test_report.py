@@ -263,6 +263,7 @@ def test_a_simulation_has_a_page(tmp_path: Path) -> None:
     assert page.cards["sim", "hit-ratio"] == "75.0 %"
     assert page.cards["sim", "misses"] == "10", "a simulation has no traps"
     assert ("sim", "traps") not in page.cards and "traps" not in page.rows
+    assert "what the program got" not in page.text, "no program ran"
     assert "No timeline" not in page.text
     assert "No miss was timed" not in page.text, "it is timed in virtual time"
     assert "access-cdf" not in page.ids

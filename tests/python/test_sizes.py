@@ -49,6 +49,15 @@ def test_the_page_has_the_answer_the_curve_and_its_knee(tmp_path: Path) -> None:
     assert page(tmp_path / "again" , result()).replace("again", "run") == text
 
 
+def test_sizes_that_read_the_same_have_more_digits(tmp_path: Path) -> None:
+    one = result()
+    for point, kib in zip(one["sizes"], (65_636, 65_640, 67_584), strict=True):
+        point["cache_bytes"] = kib << 10
+    text = page(tmp_path / "run", one)
+    assert all(f'<th scope="row">{size}</th>' in text
+               for size in ("65,636 KiB", "65,640 KiB", "66 MiB"))
+
+
 def test_the_page_answers_for_each_policy_that_was_asked_for(tmp_path: Path) -> None:
     one = result()
     one["answers"] += [{"policy": "sieve", "cache_bytes": 5 * MIB, "twice_adds": 0.1},

@@ -86,3 +86,25 @@ pub struct Sampled {
     /// Misses in as long a time as a window. `null` before the first trap.
     pub misses_per_window: Option<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_used_than_issued_is_no_accuracy() {
+        let of = |issued, used| {
+            let counts = CacheCounts {
+                prefetch_issued: issued,
+                prefetch_used: used,
+                ..CacheCounts::default()
+            };
+            Cache::new(0, "", 0, counts).prefetch_accuracy
+        };
+        assert_eq!(of(4, 3), Some(0.75));
+        assert_eq!(of(4, 4), Some(1.0));
+        // Of pages that were issued before counting began.
+        assert_eq!(of(48, 73), None);
+        assert_eq!(of(0, 0), None);
+    }
+}

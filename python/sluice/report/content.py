@@ -203,9 +203,9 @@ def latency_grid(runs: list[Run]) -> Grid | None:
                                 _latency_cells(run.stats, "latency_ns", kind)))
     if not rows:
         return None
-    return Grid("latency", "Latency of misses", "From access to data, one line for what the model"
-                " asked for and one for what the program got.", ["run", ""],
-                _latency_heads("misses"), rows)
+    intro = "From access to data, as the model says" + (
+        "." if all(run.simulated for run in runs) else ", and below it what the program got.")
+    return Grid("latency", "Latency of misses", intro, ["run", ""], _latency_heads("misses"), rows)
 
 
 def _latency_heads(counted: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -172,14 +172,22 @@ def _run_times(axes: Axes, result: Table) -> None:
     axes.plot(known[:, 0], known[:, 1], color=svg.colour(0), marker="o")
 
 
+def _apart(sizes: Sequence[float]) -> list[str]:
+    """Sizes in short; those that would read the same have more digits."""
+    short = [size(one) for one in sizes]
+    return [f"{one / 1024:,.0f} KiB" if short.count(words) > 1 else words
+            for one, words in zip(sizes, short, strict=True)]
+
+
 def _grid(label: str, result: Table) -> Grid:
     points = result.tables("sizes")
     names = sorted({name for point in points for name in point.mapping("policies")})
     rows = []
-    for point in points:
+    for point, its in zip(points, _apart([point.number("cache_bytes") or 0 for point in points]),
+                          strict=True):
         cells = [units.percent(point.number("policies", name, "hit_ratio")) for name in names]
         cells += [units.count(point.number("policies", name, "misses")) for name in names]
         cells.append(units.seconds(point.number("run_time_s")))
-        rows.append(Row("size", [size(point.number("cache_bytes"))], cells))
+        rows.append(Row("size", [its], cells))
     heads = [f"{name} hits" for name in names] + [f"{name} misses" for name in names]
     return Grid("sizes", label, "", ["cache"], [*heads, "run time"], rows)

@@ -28,6 +28,26 @@ fn size(arguments: &str) -> Value {
     result
 }
 
+#[test]
+fn sizes_of_which_the_run_knows_nothing_are_named() {
+    let mut command = Sluice::command();
+    command.args(["size", "--filter", "1MiB", "--sizes", "64KiB,2MiB", "--"]);
+    command.arg(env!("CARGO_BIN_EXE_sluice"));
+    command.args("workload chase --size 4MiB --stride 4096 --passes 2".split(' '));
+    let told = command.output().expect("the command starts");
+    let errors = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(0), "{errors}");
+    let said = "--sizes 64KiB: this run knows nothing of caches below 1MiB";
+    assert!(errors.contains(said), "{errors}");
+    let text = String::from_utf8(told.stdout).expect("UTF-8");
+    let rows: Vec<&str> = text.lines().filter(|row| row.starts_with("  ")).collect();
+    assert!(
+        rows.last().is_some_and(|row| row.contains("2 MiB")),
+        "{text}"
+    );
+    assert!(!text.contains("64 KiB"), "{text}");
+}
+
 /// A cache of C pages hits C / P of the walk; all of the program's pages are known, and it touches
 /// few besides.
 fn check(result: &Value, tolerance: f64) {

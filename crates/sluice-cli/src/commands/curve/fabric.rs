@@ -102,14 +102,12 @@ fn fits(args: &CurveArgs) -> Result<(), Error> {
             "a requester of a fabric writes lines and reads none for it",
         ),
     ];
-    let mut given = args.device.set.iter();
-    let is_pace = |pair: &&String| {
-        let key = pair.split('=').next().unwrap_or_default();
-        key.ends_with(".interval")
-    };
-    if let Some(given) = given.find(is_pace) {
-        let why = "the pace of a curve is --pace; leave this out";
-        return Err(Error::unfit(format!("--set {given}"), why));
+    for pair in &args.device.set {
+        let (key, _) = settings::key_and_value(pair)?;
+        if key.ends_with(".interval") {
+            let why = "the pace of a curve is --pace; leave this out";
+            return Err(Error::unfit(format!("--set {pair}"), why));
+        }
     }
     match refused.into_iter().find(|(is_given, ..)| *is_given) {
         Some((_, what, why)) => Err(Error::unfit(what, why)),

@@ -1,5 +1,6 @@
 //! `sluice fabric run --workload` and `--trace`: what the requesters replay.
 
+use super::one_at_least;
 use crate::error::{ArgumentError, Error};
 use crate::traces;
 use clap::Args;
@@ -20,7 +21,7 @@ const CACHES: &str = "32KiB:8,1MiB:16";
 const PATIENCE: u64 = 100_000_000;
 
 /// The longest that an instruction may take.
-const LONGEST_INSTRUCTION: Ps = Ps(1_000_000);
+const LONGEST_INSTRUCTION: Ps = Ps::from_us(1);
 
 /// What the requesters ask for, instead of `requester.pattern`.
 #[derive(Debug, Args)]
@@ -61,13 +62,6 @@ fn spread(text: &str) -> Result<&'static SpreadInfo, ArgumentError> {
         let names: Vec<&str> = SPREADS.iter().map(|one| one.name).collect();
         ArgumentError::Expected(format!("one of {}", names.join(", ")))
     })
-}
-
-fn one_at_least(text: &str) -> Result<u64, ArgumentError> {
-    match sluice_units::parse_count(text)? {
-        0 => Err(ArgumentError::Expected("1 at least".to_owned())),
-        count => Ok(count),
-    }
 }
 
 fn short_time(text: &str) -> Result<Ps, ArgumentError> {

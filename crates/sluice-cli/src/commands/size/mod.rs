@@ -211,12 +211,7 @@ fn answer(
 
 /// Names the sizes that the table leaves out.
 fn unknown(asked: &[Bytes], result: &SizeResult) {
-    let least = result
-        .sizes
-        .first()
-        .map_or(u64::MAX, |point| point.cache_bytes);
-    let page = sluice_units::PAGE_BYTES;
-    let unknown = asked.iter().filter(|size| size.0 / page * page < least);
+    let unknown = asked.iter().filter(|size| size.0 < result.smallest_bytes);
     let unknown: Vec<String> = unknown.map(Bytes::to_string).collect();
     if !unknown.is_empty() {
         let (sizes, from) = (unknown.join(", "), Bytes(result.smallest_bytes));

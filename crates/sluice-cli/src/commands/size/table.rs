@@ -38,7 +38,7 @@ fn table_of(result: &SizeResult) -> String {
             profile.wall_s, profile.without_traps_s, profile.traps
         );
     }
-    told + "\n" + &table(result)
+    told + "\n" + &table(&result.sizes)
 }
 
 /// What each policy needs that was asked for.
@@ -70,24 +70,36 @@ fn sentence(result: &SizeResult) -> String {
 }
 
 /// A row for each size, a column for each policy.
-fn table(result: &SizeResult) -> String {
-    let names: Vec<&String> = (result.sizes.iter().take(1))
+fn table(sizes: &[SizePoint]) -> String {
+    let names: Vec<&String> = (sizes.iter().take(1))
         .flat_map(|point| point.policies.keys())
         .collect();
     let mut rows = format!("{:>10}", "cache");
     for name in &names {
         rows += &format!(" {:>13}", format!("{name} hits"));
     }
-    let has_time = result.sizes.iter().any(|point| point.run_time_s.is_some());
+    let has_time = sizes.iter().any(|point| point.run_time_s.is_some());
     rows += if has_time { "    run time\n" } else { "\n" };
-    let mut points: Vec<String> = result.sizes.iter().map(|p| row(p, &names)).collect();
-    // Sizes that policies need may be the same to three digits.
-    points.dedup();
-    rows + &points.concat()
+    let mut points: Vec<(u64, String)> = (sizes.iter())
+        .map(|point| (point.cache_bytes, row(point, &names)))
+        .collect();
+    // Sizes that policies need may be the same to three digits: one row, unless the others differ.
+    points.dedup_by(|b, a| round_bytes(a.0) == round_bytes(b.0) && a.1 == b.1);
+    let short: Vec<String> = points.iter().map(|point| round_bytes(point.0)).collect();
+    for (nth, (bytes, row)) in points.iter().enumerate() {
+        let is_alone = short.iter().filter(|other| **other == short[nth]).count() == 1;
+        let size = match is_alone {
+            true => short[nth].clone(),
+            false => format!("{} KiB", bytes >> 10),
+        };
+        rows += &format!("{size:>10}{row}");
+    }
+    rows
 }
 
+/// What stands behind the size.
 fn row(point: &SizePoint, names: &[&String]) -> String {
-    let mut row = format!("{:>10}", round_bytes(point.cache_bytes));
+    let mut row = String::new();
     for name in names {
         let ratio = point.policies[*name].hit_ratio;
         row += &format!(" {:>13}", ratio.map_or("none".to_owned(), percent));
@@ -116,5 +128,38 @@ fn seconds(time: f64) -> String {
         100.0.. => format!("{count:.0} {unit}"),
         10.0.. => format!("{count:.1} {unit}"),
         _ => format!("{count:.2} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_results::PolicyPoint;
+
+    fn sizes(points: &[(u64, f64)]) -> Vec<String> {
+        let point = |(kib, ratio): &(u64, f64)| SizePoint {
+            cache_bytes: kib << 10,
+            policies: [(
+                "lru".to_owned(),
+                PolicyPoint {
+                    misses: 1,
+                    hit_ratio: Some(*ratio),
+                },
+            )]
+            .into(),
+            run_time_s: None,
+        };
+        let points: Vec<SizePoint> = points.iter().map(point).collect();
+        let rows = table(&points);
+        let rows = rows.lines().skip(1);
+        rows.map(|row| row[..10].trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn sizes_that_read_the_same_are_one_row_or_have_more_digits() {
+        let alike = [(65_636, 0.87), (65_640, 0.87), (67_584, 1.0)];
+        assert_eq!(sizes(&alike), ["64.1 MiB", "66 MiB"]);
+        let apart = [(65_636, 0.87), (65_640, 0.99), (67_584, 1.0)];
+        assert_eq!(sizes(&apart), ["65636 KiB", "65640 KiB", "66 MiB"]);
     }
 }
