@@ -7,6 +7,7 @@
 use crate::host::{Host, MAPPED, OFF_DEVICE, ORPHAN, PENDING, SAMPLED, WRITTEN};
 use crate::state::{Core, Plan};
 use sluice_abi::Counter;
+use sluice_model::Effects;
 use sluice_tiering::Frames;
 use sluice_units::{Lpn, Ps};
 use std::collections::VecDeque;
@@ -141,13 +142,16 @@ impl Core {
 
     /// Sends the page of a frame, which no list has any more, back to the device. What was written
     /// goes to where its stores go; of what was not, flash has a copy.
+    ///
+    /// One that is needed for a moment longer stays mapped, so it counts as written.
     fn demote(&mut self, now: Ps, frame: u32) {
         let Some((lpn, dirty)) = self.forget_frame(frame) else {
             return;
         };
         let is_mapped = self.host.state[lpn as usize] & MAPPED != 0;
+        let stays = is_mapped && self.host.progress.holds(lpn);
         let written = match is_mapped {
-            true => self.host.take_away(lpn),
+            true => stays || self.host.take_away(lpn),
             false => self.host.state[lpn as usize] & WRITTEN != 0,
         };
         if self.host.state[lpn as usize] & MAPPED == 0 {
@@ -156,6 +160,11 @@ impl Core {
         let goes_back = written || dirty;
         if goes_back {
             self.device.demote(now, Lpn::of(lpn), &mut self.host);
+            self.carry_out(now);
+        }
+        if stays && !self.device.is_cached(Lpn::of(lpn)) {
+            // It leaves later, as if it had just been evicted.
+            self.host.unmap(Lpn::of(lpn));
             self.carry_out(now);
         }
         let block = self.live.change();
@@ -326,6 +335,31 @@ mod tests {
         steps.0.core().promote(now, 0);
         assert!(!steps.0.core().host.is_near(0));
         assert_eq!(rig::load(steps.0, 0), 200);
+    }
+
+    /// A hint took the page of a mutex away, and the kernel found none as its owner ended.
+    #[test]
+    fn what_the_kernel_needs_stays_when_it_is_named_to_the_device() {
+        let mut steps = Steps(engine("16KiB"), 0);
+        steps.promote(0, 10);
+        let (at, owner) = (rig::page(steps.0, 0), sluice_region::thread_id());
+        steps.0.hold(owner, &[at]);
+        assert!(steps.0.hint(Hint::Cold, at, PAGE));
+        assert!(!steps.0.core().host.is_near(0), "it is the device's");
+        for other in 1..9 {
+            steps.touch(other, true);
+        }
+        assert!(!steps.touch(0, false), "it has stayed");
+        assert_eq!(rig::load(steps.0, 0), 200);
+        rig::store(steps.0, 0, 300);
+        check(steps.0);
+        steps.0.let_go(owner, &[at]);
+        for other in 14..24 {
+            steps.touch(other, false);
+        }
+        assert!(steps.touch(0, false), "it has left");
+        assert_eq!(rig::load(steps.0, 0), 300);
+        check(steps.0);
     }
 
     /// What a step does to the pages from `lpn` on.
