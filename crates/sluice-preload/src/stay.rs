@@ -2,12 +2,14 @@
 
 use crate::device::engine;
 use crate::heap::holder;
+use crate::next;
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::read_volatile;
-use libc::pthread_mutex_t;
+use libc::{c_int, pthread_mutex_t};
 use sluice_region::PAGE;
 use sluice_runtime::shmem::client;
-use sluice_runtime::{Engine, is_calm, may_be_placed};
+use sluice_runtime::{Engine, is_calm, may_be_placed, witness};
 
 /// Pages of a condition and of its mutex, each of which may lie across two.
 const MOST: usize = 4;
@@ -107,6 +109,7 @@ impl Hold {
 
     /// Has them stay, and brings them.
     pub fn begin(&self) {
+        stand_witness(self.0.engine);
         self.0.engine.hold(holder(), self.0.all());
         self.0.bring();
     }
@@ -119,6 +122,28 @@ impl Hold {
     /// The thread has it, from another one that is gone.
     pub fn take_over(&self) {
         self.0.engine.forget_gone();
+    }
+}
+
+std::thread_local! {
+    /// For which thread there is a witness.
+    static WITNESSED: Cell<u32> = const { Cell::new(0) };
+}
+
+next!(next_lock: c"pthread_mutex_lock"(lock: *mut pthread_mutex_t) -> c_int);
+
+/// Has the kernel show when the calling thread ends. A child of a fork has another number.
+fn stand_witness(engine: &Engine) {
+    let thread = holder();
+    if WITNESSED.get() == thread {
+        return;
+    }
+    WITNESSED.set(thread);
+    // SAFETY: the witness's own mutex.
+    let stand = || witness(thread, |lock| unsafe { next_lock(lock) });
+    if !stand() {
+        engine.forget_gone();
+        stand();
     }
 }
 

@@ -18,7 +18,7 @@ use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::state::Core;
 use crate::stats::Identity;
-use crate::{descriptors, hired, root, thread};
+use crate::{descriptors, hired, root, thread, witness};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
@@ -89,6 +89,7 @@ impl Engine {
         clock::after_fork_in_child();
         calm::after_fork_in_child();
         active::after_fork_in_child();
+        witness::after_fork_in_child();
         thread::after_fork_in_child();
         hired::after_fork_in_child();
         // SAFETY: the forking thread holds the lock.

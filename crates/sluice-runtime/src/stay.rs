@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::filter;
 use crate::host::Host;
 use crate::session::Trap;
+use crate::witness::Gone;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use sluice_region::sys;
@@ -117,13 +118,14 @@ impl Engine {
 impl Host {
     /// What a thread had that is gone stays no longer. The kernel has looked at it by then.
     fn forget_gone(&mut self) {
-        // A filter may end the thread for the question.
-        if filter::is_set() {
-            return;
-        }
         // SAFETY: no pointers; no signal is sent.
         let process = unsafe { libc::getpid() };
+        let gone = Gone::now();
         let is_gone = |thread: u32| {
+            // A filter may end the thread for the question.
+            if gone.has(thread) || filter::is_set() {
+                return gone.has(thread);
+            }
             // SAFETY: as above.
             let asked = unsafe { sys!(libc::SYS_tgkill, process, thread, 0) };
             asked == Err(libc::ESRCH)
@@ -131,5 +133,6 @@ impl Host {
         for lpn in self.progress.waited.take_gone(is_gone) {
             self.stays_no_more(lpn);
         }
+        gone.release();
     }
 }

@@ -55,6 +55,17 @@ fn owners_may_end_while_others_wait_at_a_condition() {
     well("waits");
 }
 
+/// A filter may forbid to ask which threads are gone: their pages stayed for ever.
+#[test]
+fn pages_of_owners_that_have_ended_leave_under_a_filter() {
+    let program = helper!("abuse_robust.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = within_limit(&mut tiny(trap, "lru").prepare([program, "filtered"]));
+        assert_eq!(fault(&out), None, "{trap}");
+        assert_eq!(out.own_stdout(), "0 pages have stayed\nwell\n", "{trap}");
+    }
+}
+
 /// They failed with `EFAULT`.
 #[test]
 fn the_kernel_may_take_and_give_words_by_number() {

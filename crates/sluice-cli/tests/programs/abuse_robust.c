@@ -2,10 +2,13 @@
 #include "abuse.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #define THREADS 8
@@ -375,6 +378,52 @@ static void children(void) {
         CHECK(pthread_mutex_lock(mutex_at(pages, n)) == EOWNERDEAD);
 }
 
+/* How many of so many pages are there. */
+static unsigned present(const char *pages, unsigned count) {
+    uint64_t entries[2 * THREADS];
+    int map = open("/proc/self/pagemap", O_RDONLY);
+    size_t bytes = count * sizeof *entries;
+    CHECK(count <= 2 * THREADS && map >= 0);
+    off_t at = (off_t)((uintptr_t)pages / PAGE * sizeof *entries);
+    CHECK(pread(map, entries, bytes, at) == (ssize_t)bytes && close(map) == 0);
+    unsigned found = 0;
+    for (unsigned n = 0; n < count; n++)
+        found += entries[n] >> 63;
+    return found;
+}
+
+/* The program forbids itself what would show who is gone. */
+static void forbid(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {sizeof filter / sizeof *filter, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0);
+}
+
+/* Pages leave again after their owners have ended. */
+static void filtered(void) {
+    char *pages = room(THREADS);
+    for (unsigned n = 0; n < THREADS; n++)
+        make(mutex_at(pages, n), PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_NORMAL);
+    forbid();
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, end_with, pages) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    push_out();
+    for (unsigned n = 0; n < THREADS; n++) {
+        CHECK(pthread_mutex_lock(mutex_at(pages, n)) == EOWNERDEAD);
+        CHECK(pthread_mutex_consistent(mutex_at(pages, n)) == 0);
+        CHECK(pthread_mutex_unlock(mutex_at(pages, n)) == 0);
+    }
+    push_out();
+    printf("%u pages have stayed\n", present(pages, 2 * THREADS));
+}
+
 /* Processes that share a mutex: its owner is killed. */
 static void shared(const char *path) {
     size_t bytes = PAGES * (size_t)PAGE;
@@ -436,6 +485,8 @@ int main(int count, char **words) {
         numbers();
     } else if (!strcmp(part, "children")) {
         children();
+    } else if (!strcmp(part, "filtered")) {
+        filtered();
     } else {
         shared(count > 2 ? words[2] : NULL);
     }
