@@ -1,13 +1,19 @@
-//! Processes that use the program's memory beside it: children of `clone` with `CLONE_VM`.
+//! Processes that use the program's memory beside it: children of `vfork`, and of `clone` with
+//! `CLONE_VM`.
 //!
 //! In event mode the program's own process has the threads that bring pages in. A child that
-//! outlives it would read zeros where a page had left, so it is killed when the program ends.
+//! outlives it would read zeros where a page had left, so it is killed when the program ends. The
+//! kernel does that when the thread ends that made the child, which may be sooner.
 
+use crate::buffers::set_errno;
+use crate::device::engine;
+use crate::dispatch::comes_back;
+use crate::next::Next;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, Ordering::*};
 use libc::{c_int, pid_t};
-use sluice_region::{sys, thread_id};
-use sluice_runtime::{Engine, Trap};
+use sluice_region::sys;
+use sluice_runtime::{Engine, Trap, has_filter};
 
 /// The first function of such a child.
 pub type Function = extern "C" fn(*mut c_void) -> c_int;
@@ -23,14 +29,101 @@ struct Begun {
 }
 
 /// Whether a child with these flags uses this memory and has to end with this process.
-///
-/// The kernel sends the signal when the thread ends that made the child. For other threads than
-/// the first that would be too early, unless they wait for the child.
 pub fn must_end_too(engine: &Engine, flags: c_int) -> bool {
     const NO_CHILD: c_int = libc::CLONE_THREAD | libc::CLONE_PARENT;
     let shares = flags & libc::CLONE_VM != 0 && flags & NO_CHILD == 0;
-    let lives_on = || flags & libc::CLONE_VFORK != 0 || thread_id() as pid_t == process();
-    shares && engine.session.trap == Trap::Event && lives_on()
+    shares && engine.session.trap == Trap::Event
+}
+
+/// The number of this process, if a child of `vfork` has to end with it; or else 0. A filter of
+/// system calls may end the child where it says so.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn before_vfork() -> pid_t {
+    let must_end = engine().is_some_and(|engine| must_end_too(engine, libc::CLONE_VM));
+    match must_end && !has_filter() && !comes_back() {
+        true => process(),
+        false => 0,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+static NEXT_VFORK: Next = Next::new(c"vfork");
+
+#[cfg(target_arch = "x86_64")]
+extern "C" fn libcs_vfork() -> usize {
+    NEXT_VFORK.address()
+}
+
+#[cfg(target_arch = "x86_64")]
+extern "C" fn vfork_failed(errno: c_int) -> pid_t {
+    set_errno(errno);
+    -1
+}
+
+/// The C library's, but that the child asks to end with its parent before it goes on. It uses the
+/// stack of its parent, of which the return address is kept in a register meanwhile.
+///
+/// # Safety
+/// C contract of `vfork`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn vfork() -> pid_t {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "call {before}",
+        "test eax, eax",
+        "je 5f",
+        "add rsp, 8",
+        "mov r8d, eax",
+        "pop r9",
+        "mov eax, {vfork}",
+        "syscall",
+        "push r9",
+        "test rax, rax",
+        "je 2f",
+        "js 4f",
+        "ret",
+        // The child. Its parent may have ended by now; one in another namespace has no number.
+        "2:",
+        "mov eax, {prctl}",
+        "mov edi, {death}",
+        "mov esi, {kill_signal}",
+        "syscall",
+        "mov eax, {getppid}",
+        "syscall",
+        "test eax, eax",
+        "je 3f",
+        "cmp eax, r8d",
+        "je 3f",
+        "mov eax, {getpid}",
+        "syscall",
+        "mov edi, eax",
+        "mov esi, {kill_signal}",
+        "mov eax, {kill}",
+        "syscall",
+        "3:",
+        "xor eax, eax",
+        "ret",
+        "4:",
+        "neg eax",
+        "mov edi, eax",
+        "jmp {failed}",
+        "5:",
+        "call {libcs}",
+        "add rsp, 8",
+        "jmp rax",
+        before = sym before_vfork,
+        libcs = sym libcs_vfork,
+        failed = sym vfork_failed,
+        vfork = const libc::SYS_vfork,
+        prctl = const libc::SYS_prctl,
+        getpid = const libc::SYS_getpid,
+        getppid = const libc::SYS_getppid,
+        kill = const libc::SYS_kill,
+        death = const libc::PR_SET_PDEATHSIG,
+        kill_signal = const libc::SIGKILL,
+    );
 }
 
 /// Puts what the child needs on its stack. Returns the function to make it with, and an address

@@ -8,7 +8,7 @@
 use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
 use crate::heap::{self, SPACE};
-use crate::{altstack, internal, limits, next};
+use crate::{altstack, internal, limits, next, system};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno, forget_all_dispatched};
@@ -49,8 +49,8 @@ pub unsafe extern "C" fn __register_atfork(
     dso: *mut c_void,
 ) -> c_int {
     register();
-    // SAFETY: passed on.
-    unsafe { next_register_atfork(prepare, parent, child, dso) }
+    // A child reads their list before its faults are served. SAFETY: passed on.
+    system::for_system(|| unsafe { next_register_atfork(prepare, parent, child, dso) })
 }
 
 /// The mask of the thread that forks. Only the holder of the locks reads or writes it.

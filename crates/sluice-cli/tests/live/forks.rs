@@ -2,14 +2,15 @@
 
 use crate::abuse::small;
 use crate::build::helper;
-use crate::sluice::{Sluice, TRAPS};
+use crate::sluice::{Outcome, Sluice, TRAPS};
 
 /// A run of the program, which gets so many threads that miss, streams, and forks.
-fn run(run: Sluice, part: &str) {
+fn run(run: Sluice, part: &str) -> Outcome {
     let program = helper!("forks.c").to_str().expect("plain letters");
     let all = [program].into_iter().chain(part.split_whitespace());
     let out = run.program(all).evicted();
     assert_eq!(out.own_stdout(), "well\n", "{out:#?}");
+    out
 }
 
 /// The handler looked at the earliest wait alone. That was another thread's, which cannot end
@@ -60,25 +61,50 @@ fn a_thread_may_fork_deep_down_a_stack_on_the_device() {
     run(Sluice::run("event").cache("64KiB"), "2 20 10 stack");
 }
 
+/// A child calls them before its faults are served. Their list was on the device: it was zeros, and
+/// the child had none.
+#[test]
+fn a_program_may_have_any_number_of_handlers_of_forks() {
+    for trap in TRAPS {
+        let traps = |part| {
+            let out = run(Sluice::run(trap).cache("64KiB"), part);
+            out.number("/traps")
+        };
+        let (none, many) = (traps("0 20 1"), traps("0 20 1 handlers"));
+        assert!(
+            many < none + 400,
+            "{trap}: {none} traps, and {many} with handlers"
+        );
+    }
+}
+
 /// The threads that bring pages in went with the parent: the child read zeros.
 #[test]
 fn what_uses_its_parents_memory_does_not_outlive_it_in_event_mode() {
     let program = helper!("abuse_beside.c").to_str().expect("plain letters");
     for trap in TRAPS {
-        for how in ["leaves", "killed"] {
-            let told = |what| {
-                let out = small(trap).program([program, how, what]);
-                assert!(out.status.success(), "{trap}, {how}: {out:#?}");
-                out.own_stdout().to_owned()
-            };
-            let outlives = match trap {
-                "event" => "end\n",
-                _ => "outlived, 0 wrong\nend\n",
-            };
-            assert_eq!(told("reads"), outlives, "{trap}, {how}");
-            let all = "lives on a b c d e f\nend\n";
-            assert_eq!(told("becomes"), all, "{trap}, {how}");
-            assert_eq!(told("list"), "lives on a b\nend\n", "{trap}, {how}");
+        let outlives = match trap {
+            "event" => "end\n",
+            _ => "outlived, 0 wrong\nend\n",
+        };
+        let all = "lives on a b c d e f\nend\n";
+        let whats = [
+            ("reads", outlives),
+            ("becomes", all),
+            ("list", "lives on a b\nend\n"),
+        ];
+        for (how, who) in [
+            ("leaves", "clone"),
+            ("killed", "clone"),
+            ("leaves", "vfork"),
+            ("killed", "vfork"),
+            ("killed", "thread"),
+        ] {
+            for (what, told) in whats {
+                let out = small(trap).program([program, how, what, who]);
+                assert!(out.status.success(), "{trap}, {how}, {who}: {out:#?}");
+                assert_eq!(out.own_stdout(), told, "{trap}, {how}, {what}, {who}");
+            }
         }
     }
 }

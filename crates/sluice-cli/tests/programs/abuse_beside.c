@@ -1,7 +1,9 @@
 /* A process that shares its parent's memory outlives it. How the parent ends: "leaves" or "killed".
    What the child does: it "reads" what the parent wrote, and says how many pages are wrong; or it
-   "becomes" another program, also by a "list". */
+   "becomes" another program, also by a "list". Who makes the child: the first thread by "clone" or
+   "vfork", or another "thread" by clone. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,10 +48,48 @@ static int becomes_by_list(void *parent) {
     return 1;
 }
 
+static const char *how;
+
+/* Ends the parent while it waits. */
+static void *end(void *unused) {
+    usleep(100000);
+    if (!strcmp(how, "leaves"))
+        _exit(0);
+    raise(SIGKILL);
+    return unused;
+}
+
+static void *clone_it(void *function) {
+    void *self = (void *)(long)getpid();
+    if (clone((int (*)(void *))function, stack + sizeof stack, CLONE_VM | SIGCHLD, self) < 0)
+        _exit(2);
+    pause();
+    return NULL;
+}
+
+static void make(const char *who, int (*function)(void *)) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end, NULL))
+        _exit(2);
+    if (!strcmp(who, "vfork")) {
+        void *self = (void *)(long)getpid();
+        if (vfork() == 0)
+            _exit(function(self));
+    } else if (!strcmp(who, "thread")) {
+        if (pthread_create(&thread, NULL, clone_it, (void *)function))
+            _exit(2);
+    } else {
+        clone_it((void *)function);
+    }
+    for (;;)
+        pause();
+}
+
 int main(int argc, char **argv) {
     int ends[2];
-    if (argc < 3 || pipe(ends))
+    if (argc < 4 || pipe(ends))
         return 1;
+    how = argv[1];
     int (*function)(void *) = !strcmp(argv[2], "becomes") ? becomes
                               : !strcmp(argv[2], "list")  ? becomes_by_list
                                                           : child;
@@ -60,13 +100,7 @@ int main(int argc, char **argv) {
         memory = malloc(PAGES * PAGE);
         for (int page = 0; page < PAGES; page++)
             memory[page * PAGE] = page | 1;
-        void *self = (void *)(long)getpid();
-        if (clone(function, stack + sizeof stack, CLONE_VM | SIGCHLD, self) < 0)
-            _exit(2);
-        usleep(100000);
-        if (!strcmp(argv[1], "leaves"))
-            _exit(0);
-        raise(SIGKILL);
+        make(argv[3], function);
     }
     close(ends[1]);
     char text[128];

@@ -10,13 +10,15 @@
 #define LIMIT_S 100
 #define BYTES (16u << 20)
 #define MOST_STREAMS 4000
+/* Their list is 800 pages long. */
+#define HANDLERS 100000
 #define STACK (512u << 10)
 /* How far the thread that forks is below the upper end of its stack. */
 #define DEEP (128u << 10)
 
 static volatile char *area;
 static FILE *streams[MOST_STREAMS];
-static int stream_count, fork_count;
+static int stream_count, fork_count, handler_count, in_child;
 
 static void *miss(void *argument) {
     unsigned draw = 7919 + (unsigned)(uintptr_t)argument;
@@ -42,6 +44,8 @@ static void sweep(void) {
     CHECK(sum != -1);
 }
 
+static void in_the_child(void) { in_child++; }
+
 static void forks(void) {
     for (int round = 0; round < fork_count; round++) {
         sweep();
@@ -49,6 +53,7 @@ static void forks(void) {
         CHECK(pid >= 0);
         if (pid == 0) {
             alarm(LIMIT_S);
+            CHECK(in_child == handler_count);
             for (int i = 0; i < stream_count; i++)
                 CHECK(fputc('c', streams[i]) == 'c' && ftell(streams[i]) == 2);
             _exit(0);
@@ -71,7 +76,8 @@ static void *forks_deep_down(void *argument) {
     return argument;
 }
 
-/* forks THREADS STREAMS FORKS [stack]: threads that miss, or none and one that does nothing. */
+/* forks THREADS STREAMS FORKS [stack|handlers]: threads that miss, or none and one that does
+   nothing. */
 int main(int count, char **arguments) {
     CHECK(count >= 4);
     alarm(LIMIT_S);
@@ -93,7 +99,10 @@ int main(int count, char **arguments) {
         CHECK(!pthread_create(&thread, NULL, miss, (void *)(uintptr_t)i));
     if (threads == 0)
         CHECK(!pthread_create(&thread, NULL, idle, NULL));
-    if (count == 4) {
+    if (count > 4 && !strcmp(arguments[4], "handlers"))
+        for (; handler_count < HANDLERS; handler_count++)
+            CHECK(!pthread_atfork(NULL, NULL, in_the_child));
+    if (count == 4 || handler_count > 0) {
         forks();
     } else {
         pthread_attr_t attributes;
