@@ -5,7 +5,7 @@ use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
 use crate::jump::jump;
 use crate::next::Next;
-use crate::spawn::bring_environment;
+use crate::spawn::{bring_environment, environment};
 use crate::{beside, ends, limits, next};
 use core::ffi::CStr;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
@@ -23,12 +23,20 @@ impl Buffers for Environment {
 
 /// Makes a call that returns only if this process did not become another program. Limits that are
 /// lowered for a program that is not there might not be raised again.
-fn becoming(is_there: impl FnOnce() -> bool, call: impl FnOnce() -> c_int) -> c_int {
+///
+/// # Safety
+/// The environment of that program, as the C library takes it.
+unsafe fn becoming(
+    is_there: impl FnOnce() -> bool,
+    env: *const *const c_char,
+    call: impl FnOnce(*const *const c_char) -> c_int,
+) -> c_int {
     let start = engine().map(Engine::become_program);
-    let call = || leaving(call);
+    let call = |env| leaving(|| call(env));
     let result = match !limits::has_seen() || !is_there() {
-        true => call(),
-        false => limits::handed_on(call),
+        true => call(env),
+        // SAFETY: as the caller says.
+        false => unsafe { limits::handed_on(env, call) },
     };
     if let Some(start) = start {
         start.failed();
@@ -86,15 +94,18 @@ fn is_found(name: *const c_char) -> bool {
 
 macro_rules! becomes {
     ($($symbol:literal $name:ident = $next:ident
-       ($($arg:ident: $type:ty),*), $is_there:expr, $buffers:expr;)+) => {$(
+       ($($arg:ident: $type:ty),*), $is_there:expr, $buffers:expr,
+       $env:expr, $list:ident => $call:expr;)+) => {$(
         next!($next: $symbol($($arg: $type),*) -> c_int);
 
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
-            // SAFETY: passed on.
-            becoming(|| $is_there, || with_pages($buffers, || unsafe { $next($($arg),*) }))
+            // SAFETY: passed on, with another environment if need be.
+            unsafe {
+                becoming(|| $is_there, $env, |$list| with_pages($buffers, || $call))
+            }
         }
     )+};
 }
@@ -102,17 +113,28 @@ macro_rules! becomes {
 becomes! {
     c"execve" execve = next_execve
         (path: *const c_char, args: *const *const c_char, env: *const *const c_char),
-        is_program(path), (Text(path), Texts(args), Texts(env));
+        is_program(path), (Text(path), Texts(args), Texts(env)),
+        env, list => next_execve(path, args, list);
     c"execv" execv = next_execv(path: *const c_char, args: *const *const c_char),
-        is_program(path), (Text(path), Texts(args), Environment);
+        is_program(path), (Text(path), Texts(args), Environment),
+        environment(), list => match list == environment() {
+            true => next_execv(path, args),
+            false => next_execve(path, args, list),
+        };
     c"execvp" execvp = next_execvp(file: *const c_char, args: *const *const c_char),
-        is_found(file), (Text(file), Texts(args), Environment);
+        is_found(file), (Text(file), Texts(args), Environment),
+        environment(), list => match list == environment() {
+            true => next_execvp(file, args),
+            false => next_execvpe(file, args, list),
+        };
     c"execvpe" execvpe = next_execvpe
         (file: *const c_char, args: *const *const c_char, env: *const *const c_char),
-        is_found(file), (Text(file), Texts(args), Texts(env));
+        is_found(file), (Text(file), Texts(args), Texts(env)),
+        env, list => next_execvpe(file, args, list);
     c"fexecve" fexecve = next_fexecve
         (fd: c_int, args: *const *const c_char, env: *const *const c_char),
-        true, (Texts(args), Texts(env));
+        true, (Texts(args), Texts(env)),
+        env, list => next_fexecve(fd, args, list);
 }
 
 next!(next_ptrace: c"ptrace"(

@@ -97,9 +97,11 @@ fn own_path() -> String {
 }
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
+    // First: without a device they are the kernel's to keep.
+    let has_limits = limits::take_from_environment();
     let session = Session::load(dir)?;
     let needed = heap_needs(&session);
-    if !limits::take_from_environment() && !is_runs_own_program(dir) {
+    if !has_limits && !is_runs_own_program(dir) {
         limits::adopt(needed);
     }
     allow_heap(&session)?;

@@ -268,14 +268,33 @@ pub fn have_room(bytes: u64, is_data: bool, [used, closed, shut]: [u64; 3]) -> b
 }
 
 /// Makes a call that returns only if this process did not become another program, which is to have
-/// the limits that this one sees.
-pub fn handed_on<R>(call: impl FnOnce() -> R) -> R {
-    let seen = seen();
+/// the limits that this one sees. The call gets the list of its environment, `env` or a longer one.
+///
+/// A hard limit that may not be raised again, if there is no such program, stays what it is: the
+/// environment has the program's.
+///
+/// # Safety
+/// A list of strings that ends with a null pointer, or null.
+pub unsafe fn handed_on<R>(
+    env: *const *const c_char,
+    call: impl FnOnce(*const *const c_char) -> R,
+) -> R {
+    let (seen, has_own_memory) = (seen(), vforked().is_none());
+    let mut longer = None;
     let before = [0, 1].map(|at| {
-        let (own, kernels) = (seen[at]?, kernels(at).ok()?);
-        tell(0, at, own).is_ok().then_some(kernels)
+        let (own, before) = (seen[at]?, kernels(at).ok()?);
+        if has_own_memory && !may_raise(at, before) {
+            // SAFETY: as the caller says.
+            longer = longer.take().or_else(|| unsafe { Environment::of(env) });
+            let left = kernels(at).ok()?;
+            let rlim_cur = own.rlim_cur.min(left.rlim_max);
+            return tell(0, at, rlimit { rlim_cur, ..left })
+                .is_ok()
+                .then_some(left);
+        }
+        tell(0, at, own).is_ok().then_some(before)
     });
-    let result = call();
+    let result = call(longer.as_ref().map_or(env, Environment::as_ptr));
     for (at, kernels) in before.into_iter().enumerate() {
         let Some(kernels) = kernels else { continue };
         if tell(0, at, kernels).is_err()
@@ -287,6 +306,21 @@ pub fn handed_on<R>(call: impl FnOnce() -> R) -> R {
         }
     }
     result
+}
+
+/// Whether a hard limit may be raised, at the end of which it is what it was. If not, what is as
+/// good as none may have become one.
+fn may_raise(at: usize, limit: rlimit) -> bool {
+    let rlim_max = limit.rlim_max.min(RLIM_INFINITY - 1);
+    let below = rlimit {
+        rlim_cur: limit.rlim_cur.min(rlim_max),
+        rlim_max,
+    };
+    let above = rlimit {
+        rlim_max: rlim_max + 1,
+        ..below
+    };
+    tell(0, at, below).is_ok() && tell(0, at, above).is_ok() && tell(0, at, limit).is_ok()
 }
 
 /// By this variable a program that is spawned learns its limits: the kernel's are larger.

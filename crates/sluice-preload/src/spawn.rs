@@ -28,8 +28,13 @@ pub fn started() {
 /// Brings the strings that a program started without a list of its own inherits, and among which
 /// the child looks for its `PATH`.
 pub fn bring_environment(engine: &Engine) -> bool {
+    Texts(environment()).touch(engine)
+}
+
+/// The strings that a program inherits which is given none.
+pub fn environment() -> *const *const c_char {
     // SAFETY: the C library's own list.
-    Texts(unsafe { ENVIRONMENT }).touch(engine)
+    unsafe { ENVIRONMENT }
 }
 
 /// Copies of what lies on the device. They are measured first: without memory nothing is written.

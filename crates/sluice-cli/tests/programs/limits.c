@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define MIB (1ul << 20)
@@ -202,6 +203,23 @@ static void unprivileged(int which) {
         CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     works(words, 2);
     is(which, 120 * MIB, 120 * MIB);
+    /* What has no interpreter is no program, but looks like one. */
+    char *args[] = {(char *)self, "seen", which == RLIMIT_AS ? "9" : "2", "125829120", "125829120",
+                    NULL};
+    char script[] = "/tmp/no-interpreter-XXXXXX";
+    int fd = mkstemp(script);
+    CHECK(fd >= 0 && write(fd, "#!/no/such\n", 11) == 11 && fchmod(fd, 0700) == 0);
+    CHECK(close(fd) == 0);
+    CHECK(execve(script, args, environ) == -1 && errno == ENOENT);
+    CHECK(execv(script, args) == -1 && errno == ENOENT);
+    CHECK(unlink(script) == 0);
+    works(words, 2);
+    pid_t child = fork();
+    if (child == 0) {
+        execv(self, args);
+        _exit(4);
+    }
+    child_was_well(child);
 }
 
 /* Two threads set it at once, and another forks. */
