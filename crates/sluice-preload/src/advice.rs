@@ -5,7 +5,7 @@
 
 use crate::answers::status;
 use crate::behind;
-use crate::buffers::signal_engine;
+use crate::buffers::{is_behind_end, signal_engine};
 use crate::device::engine;
 use crate::heap::next_run;
 use crate::parts::{Part, of_arena, whole};
@@ -177,6 +177,9 @@ fn populate(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(
         let may = engine.served_run(at, at + bytes, to_write);
         let may = may.filter(|run| run.start == at).map_or(0, |run| run.len());
         for page in (at..at + may).step_by(PAGE) {
+            if is_behind_end(engine, page) {
+                return Err(libc::EFAULT);
+            }
             touch(page, to_write);
         }
         match may == bytes {

@@ -5,12 +5,13 @@
 //! the kernel reads and writes memory of this library, and the program's own thread copies. What
 //! the device does not serve stays the kernel's: it refuses what the program may not access.
 
-use crate::buffers::{are_readable, signal_engine};
+use crate::buffers::{are_readable, is_behind_end, signal_engine};
 use crate::piece::{Piece, Place};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
+use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 /// As much is moved at once. Larger than any datagram that the kernel takes by default.
@@ -29,9 +30,17 @@ pub enum Way {
     Out,
 }
 
-/// The first bytes of a buffer that the device serves, as far as one call goes.
+/// The first bytes of a buffer that the device serves, as far as one call goes. What lies behind
+/// the end of a file is the kernel's to refuse.
 fn served(engine: &Engine, at: usize, end: usize, way: Way) -> Option<Range<usize>> {
-    engine.served_run(at, end.min(at.saturating_add(MOST)), way == Way::In)
+    let run = engine.served_run(at, end.min(at.saturating_add(MOST)), way == Way::In)?;
+    if engine.session.kinds.files.is_empty() {
+        return Some(run);
+    }
+    let mut pages = (run.start & !(PAGE - 1)..run.end).step_by(PAGE);
+    let ends = pages.find(|page| is_behind_end(engine, *page));
+    let left = run.start..ends.unwrap_or(run.end);
+    (!left.is_empty()).then_some(left)
 }
 
 /// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is

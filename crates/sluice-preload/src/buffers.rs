@@ -49,6 +49,9 @@ impl Buffers for (*const c_void, size_t) {
         });
         let mut first = None;
         for at in pages.take(MAX_PAGES) {
+            if is_behind_end(engine, at) {
+                break;
+            }
             touch_byte(at);
             let first = *first.get_or_insert(at);
             if is_missing(first) {
@@ -65,7 +68,13 @@ fn touch_byte(at: usize) {
     unsafe { core::ptr::read_volatile(at as *const u8) };
 }
 
-/// Whether the kernel would find no page at an address of the device's.
+/// Whether a page is a file's that ends before it: the kernel refuses it, and a load there is an
+/// error of the bus.
+pub fn is_behind_end(engine: &Engine, at: usize) -> bool {
+    engine.to_come_from(at).is_some_and(is_missing)
+}
+
+/// Whether the kernel would find no page at an address.
 pub fn is_missing(at: usize) -> bool {
     let mut byte = 0u8;
     let to = iovec {
@@ -94,7 +103,7 @@ pub fn is_missing(at: usize) -> bool {
 
 /// Whether the program could read at an address. A call may have been given any.
 pub fn is_readable(engine: &Engine, at: usize) -> bool {
-    at != 0 && (is_served(engine, at) || !is_missing(at))
+    at != 0 && (is_served(engine, at) && !is_behind_end(engine, at) || !is_missing(at))
 }
 
 /// Whether the program could read all of so many bytes. Those beside the caller's own variables it

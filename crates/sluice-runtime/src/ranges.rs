@@ -291,6 +291,23 @@ impl Engine {
         found.map(|pages| pages.start)
     }
 
+    /// Where the contents of a page are that has to come from a file. There may be none: the file
+    /// may end before it.
+    pub fn to_come_from(&self, page: usize) -> Option<usize> {
+        if self.session.kinds.files.is_empty() {
+            return None;
+        }
+        calm(|| {
+            let core = self.core.lock();
+            let lpn = core.host.lpn(page)?;
+            let Backing::Private(backing) = &core.host.backing else {
+                return None;
+            };
+            let has_own = core.host.state[lpn as usize] & (MAPPED | STASHED) != 0;
+            backing.sources.view_of(lpn).filter(|_| !has_own)
+        })
+    }
+
     /// The first bytes in a row, of a range of addresses, that the device serves. Files that may
     /// only be read are not among them where somebody is `to_write`.
     pub fn served_run(&self, start: usize, end: usize, to_write: bool) -> Option<Range<usize>> {

@@ -77,3 +77,25 @@ fn advice_is_answered_as_without_a_device() {
 fn pinned_pages_move_with_what_is_stored_to_them() {
     all_well(helper!("abuse_mremap.c"), &["pinned"]);
 }
+
+/// In signal mode the program ended by SIGBUS.
+#[test]
+fn what_lies_behind_the_end_of_a_file_is_refused() {
+    let program = helper!("populate.c").to_str().expect("plain letters");
+    let file = tempfile::NamedTempFile::new().expect("room");
+    let path = file.path().to_str().expect("plain letters");
+    let again = || std::fs::write(path, [7; 64 * 4096]).expect("room");
+    again();
+    let native = within_limit(Command::new(program).args([path, "behind"]));
+    assert!(
+        native.stdout.contains("page 16: -1, errno 14"),
+        "{native:#?}"
+    );
+    for trap in TRAPS {
+        again();
+        let run = small(trap).args(["--place", "files"]);
+        let out = within_limit(&mut run.prepare([program, path, "behind"]));
+        assert_eq!(fault(&out), None, "{trap}: {out:#?}");
+        assert_eq!(out.own_stdout(), native.stdout, "{trap}");
+    }
+}
