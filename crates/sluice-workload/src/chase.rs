@@ -165,16 +165,16 @@ impl Crew<'_> {
             state = checked(&mut part, 0, &mut first).map_err(Error::from);
         }
         for pass in 0..self.plan.parameters().passes as usize {
-            self.meeting.wait();
-            let started = Instant::now();
+            let started = self.meeting.wait();
             if state.is_ok() {
                 state = self
                     .pass(&mut part, thread, pass, &mut first)
                     .map_err(Error::from);
             }
-            self.meeting.wait();
+            let ended = self.meeting.wait();
             if thread == 0 {
-                WALL_NS[pass].store(started.elapsed().as_nanos() as u64, Relaxed);
+                let wall = ended.duration_since(started);
+                WALL_NS[pass].store(wall.as_nanos() as u64, Relaxed);
                 let mine = &THREADS[..self.plan.parameters().threads as usize];
                 mine.iter().for_each(|hist| {
                     PASSES[pass].merge(hist);

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use crate::hist::Histogram;
 use crate::meeting::Meeting;
@@ -146,11 +145,10 @@ impl<'a> Bench<'a> {
     fn each_thread(&self, work: impl Fn(&Self, usize) + Sync) -> u64 {
         let timed = |thread: usize| {
             let _joined = self.meeting.join();
-            self.meeting.wait();
-            let started = Instant::now();
+            let started = self.meeting.wait();
             work(self, thread);
-            self.meeting.wait();
-            started.elapsed().as_nanos() as u64
+            let ended = self.meeting.wait();
+            ended.duration_since(started).as_nanos() as u64
         };
         let timed = &timed;
         match self.load.threads {

@@ -4,6 +4,7 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// As a barrier of the standard library, until a thread that has joined it panics.
 pub struct Meeting {
@@ -12,10 +13,11 @@ pub struct Meeting {
     changed: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     waiting: usize,
     round: usize,
+    /// When the last thread of a round came.
+    met: Instant,
     is_broken: bool,
 }
 
@@ -24,7 +26,12 @@ impl Meeting {
     pub fn new(threads: usize) -> Meeting {
         Meeting {
             threads,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                waiting: 0,
+                round: 0,
+                met: Instant::now(),
+                is_broken: false,
+            }),
             changed: Condvar::new(),
         }
     }
@@ -34,28 +41,32 @@ impl Meeting {
         Joined(self)
     }
 
-    /// Waits for all threads.
+    /// Waits for all threads. Says when the last one came: a thread that then waits for a CPU
+    /// does not know when the others went on.
     ///
     /// # Panics
     /// Without a message, if one of them has.
-    pub fn wait(&self) {
+    pub fn wait(&self) -> Instant {
         let mut state = self.lock();
         let round = state.round;
         state.waiting += 1;
         if state.waiting == self.threads {
             state.waiting = 0;
             state.round += 1;
+            state.met = Instant::now();
             self.changed.notify_all();
         }
         while state.round == round && !state.is_broken {
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        let is_broken = state.is_broken;
+        // The next round needs this thread, too.
+        let (is_broken, met) = (state.is_broken, state.met);
         drop(state);
         if is_broken {
             resume_unwind(Box::new("another thread panicked"));
         }
+        met
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -108,6 +119,29 @@ mod tests {
             }
         });
         assert_eq!(came.load(SeqCst), ROUNDS * 4);
+    }
+
+    /// Each looked at the clock itself: one that got no CPU took a pass for shorter than it was.
+    #[test]
+    fn all_threads_know_when_the_last_one_came() {
+        let meeting = Meeting::new(3);
+        let meet = || {
+            let _joined = meeting.join();
+            (0..20).map(|_| (Instant::now(), meeting.wait())).collect()
+        };
+        let all: Vec<Vec<(Instant, Instant)>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(meet)).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        for (round, (_, met)) in all[0].iter().enumerate() {
+            assert!(all.iter().all(|of| of[round].1 == *met), "round {round}");
+            assert!(all.iter().all(|of| of[round].0 <= *met), "round {round}");
+            let goes_on = all.iter().filter_map(|of| of.get(round + 1));
+            assert!(
+                goes_on.into_iter().all(|next| next.0 >= *met),
+                "round {round}"
+            );
+        }
     }
 
     /// The panic reaches threads that wait already and those that come later.
