@@ -186,7 +186,7 @@ pub struct TraceConvert {
     pub from: String,
     /// The format that was written.
     pub to: String,
-    /// Accesses converted.
+    /// Accesses that were written.
     pub accesses: u64,
     /// Fetches of instructions that were left out (`--fetches` keeps them).
     pub fetches_left_out: u64,

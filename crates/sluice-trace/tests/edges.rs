@@ -318,3 +318,35 @@ fn a_large_object_is_read_whole() {
         assert!(addresses(&all).starts_with(&expected), "{size}: {all:?}");
     }
 }
+
+/// The converter counted accesses at address 0 as written, which champsim has no place for, and
+/// made up the address of an instruction at 0.
+#[test]
+fn the_count_is_of_what_the_file_holds() {
+    let dir = TempDir::new().unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| dir.path().join(name));
+    let convert = |from, input, to, output| {
+        let (out, pending) = Output::new(output).unwrap();
+        let options = Options {
+            fetches: true,
+            ..Options::default()
+        };
+        let (input, mut go_on) = (Input::new(input), |_| true);
+        let report = convert(format(from), input, format(to), out, &options, &mut go_on);
+        pending.unwrap().keep().unwrap();
+        report.unwrap().unwrap()
+    };
+    let text = "I  00000000,4\n L 00000000,8\n S 00000040,8\nI  00000004,4\n M 00000000,8\n\
+                I  00000008,4\n";
+    std::fs::write(&a, text).unwrap();
+    for (to, held) in [("champsim", 4), ("sluice", 7), ("lackey", 7)] {
+        let report = convert("lackey", &a, to, &b);
+        assert_eq!(report.accesses, held, "{to}");
+        let told = "3 accesses at address 0 left out: there it means none".to_owned();
+        assert_eq!(report.notes.contains(&told), held == 4, "{to}");
+        assert_eq!(convert(to, &b, "sluice", &c).accesses, held, "{to}");
+        let mut all = Reader::open(&c).unwrap().map(Result::unwrap);
+        let first = all.next().unwrap();
+        assert_eq!((first.kind, first.address), (Kind::Fetch, 0), "{to}");
+    }
+}

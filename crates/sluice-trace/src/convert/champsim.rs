@@ -237,10 +237,11 @@ impl Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
-        if access.address == 0 {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
+        // Where data is, 0 means none; an instruction may be there.
+        if access.address == 0 && access.kind != Kind::Fetch {
             self.at_zero += 1;
-            return Ok(());
+            return Ok(false);
         }
         self.accesses += 1;
         self.fetches += u64::from(access.kind == Kind::Fetch);
@@ -249,7 +250,7 @@ impl Sink for Made {
         let mut next = Instruction::new(access.cpu, access.instructions);
         if let Some(open) = self.open.as_mut().filter(|open| same(open)) {
             if open.add(access) {
-                return Ok(());
+                return Ok(true);
             }
             self.split += u64::from(!open.goes_on);
             next.goes_on = true;
@@ -257,7 +258,7 @@ impl Sink for Made {
         self.close()?;
         next.add(access);
         self.open = Some(next);
-        Ok(())
+        Ok(true)
     }
 
     fn executed(&mut self, cpus: &[u64]) {

@@ -299,7 +299,7 @@ struct Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
         let ns = u128::from(access.instructions) * u128::from(UNITS) / u128::from(self.per_second);
         let op = match access.kind {
             Kind::Store | Kind::BlockWrite => "write",
@@ -315,7 +315,8 @@ impl Sink for Made {
             address, size, cpu, ..
         } = access;
         let done = writeln!(self.out, "{heading}{ns},{op},{address},{size},{cpu}");
-        done.map_err(Error::io("writing a trace"))
+        done.map_err(Error::io("writing a trace"))?;
+        Ok(true)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {

@@ -180,7 +180,7 @@ impl Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
         let end = access.address.wrapping_add(u64::from(access.size));
         if let Some((open, last, open_end)) = &mut self.open
             && *open_end != 0
@@ -198,12 +198,12 @@ impl Sink for Made {
             if is_next {
                 *last = *access;
                 *open_end = end;
-                return Ok(());
+                return Ok(true);
             }
         }
         self.close()?;
         self.open = Some((*access, *access, end));
-        Ok(())
+        Ok(true)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {

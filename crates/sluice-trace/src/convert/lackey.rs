@@ -129,11 +129,12 @@ impl Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
         let kind = Kind::Store;
         if self.load.map(|load| Access { kind, ..load }) == Some(*access) {
             self.load = None;
-            return self.line(" M", access);
+            self.line(" M", access)?;
+            return Ok(true);
         }
         self.close()?;
         match access.kind {
@@ -143,7 +144,7 @@ impl Sink for Made {
             // `Format::takes` lets none through.
             _ => {}
         }
-        Ok(())
+        Ok(true)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {

@@ -151,11 +151,11 @@ pub trait Source {
 
 /// A trace that is written.
 pub trait Sink {
-    /// The next access.
+    /// The next access. Says whether the trace has it: a format may have no place for one.
     ///
     /// # Errors
     /// What cannot be written.
-    fn push(&mut self, access: &Access) -> Result<(), Error>;
+    fn push(&mut self, access: &Access) -> Result<bool, Error>;
 
     /// Instructions that each CPU has executed at its end; most formats have no place for those
     /// after its last access.
@@ -293,8 +293,7 @@ pub fn convert(
             held.instructions = true;
             held.cpus |= access.cpu > 0;
             held.fetches |= access.kind == Kind::Fetch;
-            sink.push(access)?;
-            report.accesses += 1;
+            report.accesses += u64::from(sink.push(access)?);
         }
         if !go_on(report.accesses) {
             return Ok(None);

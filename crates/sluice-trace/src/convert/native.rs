@@ -66,8 +66,9 @@ struct Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
-        self.writer.push(access)
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
+        self.writer.push(access)?;
+        Ok(true)
     }
 
     fn executed(&mut self, cpus: &[u64]) {

@@ -167,7 +167,7 @@ struct Made {
 }
 
 impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<(), Error> {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
         let object = self.options.object;
         let last = access.address.saturating_add(u64::from(access.size) - 1) / object;
         let seconds = access.instructions / self.options.per_second;
@@ -182,7 +182,7 @@ impl Sink for Made {
             self.out.write_all(&record).map_err(Error::io(&self.name))?;
             self.requests += 1;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<String>, Error> {
