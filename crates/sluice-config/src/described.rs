@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::file::Source;
 use crate::shelf::{BASE, Shelf};
-use crate::sources::sources;
+use crate::sources::Sources;
 use sluice_params::{ConfigError, Kind, Param, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,10 +86,10 @@ impl<T: Describe> Described<T> {
         let mut set = |key: &str, value: &str| given.set(key, &placed::<T>(&source, key, value));
         let keys = source.read_table(root.get_ref(), &mut set)?;
         // A value of the file's own no longer has the base's source.
-        let said = sources(text);
-        described.keys.clone_from(&keys);
-        described.sources.extend(keys.into_iter().map(|key| {
-            let said = said.get(&key).cloned();
+        let said = Sources::new(text);
+        described.keys = keys.keys().cloned().collect();
+        described.sources.extend(keys.into_iter().map(|(key, at)| {
+            let said = said.at(at).map(str::to_owned);
             let own = said.unwrap_or_else(|| format!("no source given in {file}"));
             (key, own)
         }));

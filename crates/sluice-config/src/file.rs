@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Position};
 use sluice_params::ConfigError;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -34,13 +34,14 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Sets all values of a table and of those in it, and returns their keys.
+    /// Sets all values of a table and of those in it. Returns their keys, each with the byte of the
+    /// text where it stands.
     pub fn read_table(
         &self,
         table: &DeTable<'_>,
         set: &mut Set<'_>,
-    ) -> Result<BTreeSet<String>, Error> {
-        let mut keys = BTreeSet::new();
+    ) -> Result<BTreeMap<String, usize>, Error> {
+        let mut keys = BTreeMap::new();
         self.read_below(table, "", set, &mut keys)?;
         Ok(keys)
     }
@@ -50,7 +51,7 @@ impl<'a> Source<'a> {
         table: &DeTable<'_>,
         prefix: &str,
         set: &mut Set<'_>,
-        keys: &mut BTreeSet<String>,
+        keys: &mut BTreeMap<String, usize>,
     ) -> Result<(), Error> {
         // In the file's order, so that the first mistake is the one reported.
         let mut entries: Vec<_> = table.iter().collect();
@@ -61,7 +62,7 @@ impl<'a> Source<'a> {
                 self.read_below(inner, &format!("{key}."), set, keys)?;
                 continue;
             }
-            if keys.contains(&key) {
+            if keys.contains_key(&key) {
                 return Err(Error::Syntax {
                     place: self.place(name.span()),
                     message: format!("duplicate key: `{key}` is given before"),
@@ -75,7 +76,7 @@ impl<'a> Source<'a> {
                     source,
                 }
             })?;
-            keys.insert(key);
+            keys.insert(key, name.span().start);
         }
         Ok(())
     }

@@ -269,3 +269,32 @@ proptest! {
         }
     }
 }
+
+/// A key in quotes, one in a table of one line and one of a table with a comment behind its name
+/// had no source: what stood there was looked up as it was written.
+#[test]
+fn a_key_has_its_source_however_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dev.toml");
+    for text in [
+        "cache.capacity = \"1MiB\"",
+        "\"cache\".\"capacity\" = \"1MiB\"",
+        "cache.'capacity' = \"1MiB\"",
+        "cache . \"c\\u0061pacity\" = \"1MiB\"",
+        "cache = { capacity = \"1MiB\" }",
+    ] {
+        let text = format!("base = \"cylon\"\n# source: a data sheet.\n{text}\n");
+        std::fs::write(&path, &text).unwrap();
+        let described = describe(path.to_str().unwrap()).unwrap();
+        assert!(described.states("cache.capacity"), "{text}");
+        let source = described.source_of("cache.capacity");
+        assert_eq!(source, "source: a data sheet.", "{text}");
+    }
+    let text = "base = \"cylon\"\n[cache] # DRAM\n# source: a data sheet.\ncapacity = \"1MiB\"\n";
+    std::fs::write(&path, text).unwrap();
+    let described = describe(path.to_str().unwrap()).unwrap();
+    assert_eq!(
+        described.source_of("cache.capacity"),
+        "source: a data sheet."
+    );
+}
