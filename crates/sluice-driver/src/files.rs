@@ -11,7 +11,7 @@ use crate::readahead::Limits;
 use crate::traffic::TrafficResult;
 use sluice_events::Wheel;
 use sluice_model::{BlockOp, BlockRequest, Device, Op, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Lpn, Ps, Rng};
+use sluice_units::{LINE_BYTES, Lpn, Ps, Rng, seed_of};
 use std::collections::VecDeque;
 
 /// What a disk takes by one request where nothing bounds it: Linux' `max_sectors_kb`.
@@ -197,8 +197,8 @@ impl<'a> Host<'a> {
             reader.order = (0..requests).collect();
             if self.given.random {
                 // FIO's order does not change from pass to pass.
-                let mut rng =
-                    Rng::stream(self.given.seed.wrapping_add(number as u64), "files.order");
+                let seed = seed_of(self.given.seed, number as u64);
+                let mut rng = Rng::stream(seed, "files.order");
                 for last in (1..requests as usize).rev() {
                     reader.order.swap(last, rng.below(last as u64 + 1) as usize);
                 }

@@ -1,7 +1,7 @@
 //! Threads with accesses under way, the cores that they share, and helpers that run ahead.
 
 use crate::work::{Traffic, Walk};
-use sluice_units::{Ps, Rng};
+use sluice_units::{Ps, Rng, seed_of};
 use std::collections::VecDeque;
 
 /// A thread in its region.
@@ -30,7 +30,7 @@ impl Thread {
             retires: VecDeque::with_capacity(given.depth as usize),
             depth: given.depth as usize,
             paced_at: began,
-            rng: Rng::stream(given.seed.wrapping_add(u64::from(number)), "traffic.thread"),
+            rng: Rng::stream(seed_of(given.seed, u64::from(number)), "traffic.thread"),
         }
     }
 

@@ -20,7 +20,7 @@ use super::routing::Router;
 use super::stats::{Completed, FabricStats};
 use sluice_cxl::Channel;
 use sluice_events::Wheel;
-use sluice_units::{Ps, Rng, Table};
+use sluice_units::{Ps, Rng, Table, seed_of};
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Engine {
                 Endpoint::new(
                     settings,
                     config.sizes.payload_bytes(),
-                    config.seed ^ number as u64,
+                    seed_of(config.seed, number as u64),
                 )
             })
             .collect();

@@ -3,7 +3,7 @@
 mod memory;
 
 use sluice_net::{EndpointId, Fabric, FabricConfig, FabricError, MemorySettings, needs_objects};
-use sluice_units::Ps;
+use sluice_units::{Ps, seed_of};
 
 /// A fabric as [`Fabric::new`] makes it, with the memory models of its external endpoints, and the
 /// policies and prefetchers of its devices that are shared objects.
@@ -14,7 +14,7 @@ use sluice_units::Ps;
 pub fn fabric(config: &FabricConfig) -> Result<Fabric, FabricError> {
     let mut fabric = Fabric::new(config)?;
     for (id, settings) in (0..).map(EndpointId).zip(&config.endpoints) {
-        let seed = config.seed ^ u64::from(id.0);
+        let seed = seed_of(config.seed, u64::from(id.0));
         let library = match &settings.memory {
             MemorySettings::External(library) => library,
             MemorySettings::Device(device) if needs_objects(device) => {

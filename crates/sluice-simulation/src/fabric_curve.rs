@@ -12,7 +12,7 @@ use sluice_results::{
     CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
 };
 use sluice_stats::Histogram;
-use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng, seed_of};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -172,7 +172,7 @@ fn warming(given: &Traffic, number: u32, step: u64) -> u64 {
 impl Requests {
     fn new(given: &Traffic, number: u32, step: u64, left: &Rc<Cell<u64>>) -> Requests {
         let role = role(given, number);
-        let seed = given.seed.wrapping_add(u64::from(number));
+        let seed = seed_of(given.seed, u64::from(number));
         Requests {
             given: *given,
             role,

@@ -10,7 +10,7 @@ use sluice_net::{Fabric, FabricConfig, FabricSpec, HostGroup, HostProgram, Hosts
 use sluice_results::{FabricHost, Levels, settings};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_stats::share;
-use sluice_units::Bytes;
+use sluice_units::{Bytes, seed_of};
 
 /// Programs begin at multiples of this, so that interleaving deals out each alike.
 const APART: u64 = 1 << 20;
@@ -51,7 +51,7 @@ pub(crate) fn prepare<'a>(
         else {
             continue;
         };
-        let seed = seed.wrapping_add(number as u64);
+        let seed = seed_of(seed, number as u64);
         let in_group = |source| FabricRunError::Host {
             group: group.name.clone(),
             source,

@@ -3,7 +3,7 @@
 use sluice_driver::{Traffic, Walk};
 use sluice_host::{Instr, MemOp, Program, Step};
 use sluice_stats::Histogram;
-use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng, seed_of};
 
 /// Accesses that a thread is given at a time.
 const STRETCH: u64 = 256;
@@ -40,7 +40,7 @@ impl HostTraffic {
     pub fn new(given: Traffic, threads: u32, width: u32, cycle: Ps) -> HostTraffic {
         let worker = |number: u32| Worker {
             begun: 0,
-            rng: Rng::stream(given.seed.wrapping_add(u64::from(number)), "traffic.thread"),
+            rng: Rng::stream(seed_of(given.seed, u64::from(number)), "traffic.thread"),
         };
         HostTraffic {
             threads,

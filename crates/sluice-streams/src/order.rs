@@ -1,7 +1,7 @@
 //! In which order a chase visits its nodes. Shared by the real program and by the access
 //! stream that stands for it, so that both visit the same pages.
 
-use sluice_units::Rng;
+use sluice_units::{Rng, seed_of};
 
 const ORDER_STREAM: &str = "chase.order";
 /// 2^64 divided by the golden ratio: spreads neighbouring numbers over all bits.
@@ -38,7 +38,7 @@ pub fn rng(seed: u64, thread: u64) -> Rng {
 
 /// One thread's stream of the component `name`.
 pub fn thread_rng(seed: u64, thread: u64, name: &str) -> Rng {
-    Rng::stream(seed.wrapping_add(thread.wrapping_mul(GOLDEN)), name)
+    Rng::stream(seed_of(seed, thread), name)
 }
 
 /// Makes `next` one random cycle through all its indices (Sattolo 1986): `next[i]` follows `i`.

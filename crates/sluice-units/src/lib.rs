@@ -31,6 +31,6 @@ pub use index::{IndexType, Links, Table};
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, PageLine, Ppn, Slot};
 pub use printable::printable;
 pub use ratio::Ratio;
-pub use rng::{Rng, SPLITMIX_STEP, finish, splitmix};
+pub use rng::{Rng, SPLITMIX_STEP, finish, seed_of, splitmix};
 pub use text::ParseUnitError;
 pub use time::Ps;

@@ -20,6 +20,16 @@ pub const fn finish(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// The seed of the component of this number under a run's seed, where several are alike: threads,
+/// devices, hosts. Number 0 keeps the run's seed, so one alone is what it is without a number.
+///
+/// Runs of neighbouring seeds share no component's seed, which a sum or an exclusive or of the two
+/// small numbers would have. A step of 2^64 divided by the golden ratio keeps them apart.
+#[inline]
+pub const fn seed_of(seed: u64, number: u64) -> u64 {
+    seed.wrapping_add(number.wrapping_mul(SPLITMIX_STEP))
+}
+
 /// xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64.
 ///
 /// A component takes its own stream by name, so a new component does not change another's draws.

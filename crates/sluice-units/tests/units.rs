@@ -1,7 +1,9 @@
 //! Values, text and random streams, checked against published vectors and by round trips.
 
 use proptest::prelude::*;
-use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng, SPLITMIX_STEP, finish, round_bytes, splitmix};
+use sluice_units::{
+    Bytes, Lpn, Ps, Ratio, Rng, SPLITMIX_STEP, finish, round_bytes, seed_of, splitmix,
+};
 
 #[test]
 fn text_becomes_the_exact_value() {
@@ -125,6 +127,21 @@ fn streams_differ_by_name_and_by_seed() {
     assert_eq!(first(1, "gc"), first(1, "gc"));
     assert_ne!(first(1, "gc"), first(1, "prefetch"));
     assert_ne!(first(1, "gc"), first(2, "gc"));
+}
+
+/// A sum or an exclusive or of the two gave thread 1 of seed 1 the stream of thread 0 of seed 2 or
+/// 0, so that runs of neighbouring seeds were not independent.
+#[test]
+fn components_of_all_numbers_and_seeds_have_streams_of_their_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..64 {
+        assert_eq!(seed_of(seed, 0), seed);
+        for number in 0..64 {
+            let mut rng = Rng::stream(seed_of(seed, number), "thread");
+            seen.insert([rng.next_u64(), rng.next_u64()]);
+        }
+    }
+    assert_eq!(seen.len(), 64 * 64);
 }
 
 /// Chi-squared over 7 cells, 70,000 draws: 22.46 is exceeded once in a thousand fair generators.

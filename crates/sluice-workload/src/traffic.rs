@@ -15,7 +15,7 @@ use crate::meeting::{Meeting, Over};
 use crate::memory::{Buffer, Scratch};
 use crate::timer::Timer;
 use sluice_streams::order;
-use sluice_units::{LINE_BYTES, Rng};
+use sluice_units::{LINE_BYTES, Rng, seed_of};
 
 static CHASE: Histogram = Histogram::new();
 /// The histogram serves one run at a time.
@@ -197,7 +197,7 @@ impl<'a> Worker<'a> {
             plan,
             buffer,
             base: (number * plan.size) as usize,
-            rng: Rng::stream(plan.seed.wrapping_add(number), "traffic.thread"),
+            rng: Rng::stream(seed_of(plan.seed, number), "traffic.thread"),
         }
     }
 

@@ -6,7 +6,7 @@ use sluice_driver::{
 };
 use sluice_model::{BlockOp, BlockRequest, Device, Op, Request, ServedBy};
 use sluice_stats::Histogram;
-use sluice_units::{Fnv, Lpn, Ps, Rng};
+use sluice_units::{Fnv, Lpn, Ps, Rng, seed_of};
 
 const PAGE: u64 = 4096;
 
@@ -55,7 +55,7 @@ fn order(given: &FileTraffic, thread: usize) -> Vec<u64> {
     let count = given.size / given.io;
     let mut order: Vec<u64> = (0..count).collect();
     if given.random {
-        let mut rng = Rng::stream(given.seed + thread as u64, "files.order");
+        let mut rng = Rng::stream(seed_of(given.seed, thread as u64), "files.order");
         for last in (1..count).rev() {
             order.swap(last as usize, rng.below(last + 1) as usize);
         }

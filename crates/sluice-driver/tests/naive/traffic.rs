@@ -4,7 +4,7 @@ use crate::rig::{Due, device, one_of};
 use sluice_driver::{Start, Store, Traffic, TrafficResult, Walk, traffic};
 use sluice_model::{Completion, Device, Op, Request, ServedBy, Stats};
 use sluice_stats::Histogram;
-use sluice_units::{Fnv, LINE_BYTES, Ps, Rng};
+use sluice_units::{Fnv, LINE_BYTES, Ps, Rng, seed_of};
 
 #[derive(Clone, Copy)]
 enum What {
@@ -182,7 +182,7 @@ fn naive(device: &mut Device, given: &Traffic) -> TrafficResult {
         began: Vec::new(),
         retired: Vec::new(),
         place: 0,
-        rng: Rng::stream(given.seed + u64::from(number), "traffic.thread"),
+        rng: Rng::stream(seed_of(given.seed, u64::from(number)), "traffic.thread"),
         ahead: 0,
         waits: true,
     };
