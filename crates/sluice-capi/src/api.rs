@@ -92,7 +92,7 @@ impl From<AdvanceError> for Failed {
         Failed {
             status: match error {
                 AdvanceError::Busy => SLUICE_BUSY,
-                AdvanceError::Deadlock(_) => SLUICE_FAILED,
+                AdvanceError::Standstill(_) => SLUICE_FAILED,
                 AdvanceError::Never { .. } => SLUICE_INVALID,
             },
             message: error.to_string(),

@@ -4,8 +4,8 @@ use crate::seats::{Learnt, Seats};
 use sluice_config::{describe_fabric, parse_fabric};
 use sluice_host::{Ask, AskFor, Peer};
 use sluice_net::{
-    Access, Completed, Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, Refusal,
-    RequesterId,
+    Access, Completed, Fabric, FabricConfig, FabricError, FabricSpec, Refusal, RequesterId,
+    Standstill,
 };
 use sluice_units::{LINE_BYTES, Ps};
 use std::cell::{Cell, RefCell};
@@ -118,7 +118,7 @@ pub enum AdvanceError {
     Busy,
     /// Nothing can happen any more.
     #[error(transparent)]
-    Deadlock(#[from] Deadlock),
+    Standstill(#[from] Standstill),
     /// Where the clock would end.
     #[error("{until} ps is no time to advance to: expected up to {} ps", TIME_MAX.0)]
     Never {
@@ -128,7 +128,7 @@ pub enum AdvanceError {
 }
 
 /// The last time that a program can advance to. What is under way then still ends on the clock.
-pub const TIME_MAX: Ps = Ps(i64::MAX as u64);
+pub const TIME_MAX: Ps = Ps::LAST;
 
 /// Lines that a host of the program's can have, and misses at once.
 const LINES_MAX: u64 = 1 << 24;

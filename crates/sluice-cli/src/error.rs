@@ -138,6 +138,8 @@ pub enum Error {
     #[error(transparent)]
     FabricRun(#[from] sluice_simulation::FabricRunError),
     #[error(transparent)]
+    DeviceRun(#[from] sluice_simulation::RunError),
+    #[error(transparent)]
     SystemRun(#[from] sluice_simulation::SystemError),
     #[error(transparent)]
     Size(#[from] sluice_simulation::SizeError),

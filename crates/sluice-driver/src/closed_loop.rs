@@ -4,7 +4,7 @@ use crate::mmu::Mmu;
 use sluice_events::Wheel;
 use sluice_model::{BlockOp, BlockRequest, Completion, Device, Op, Request, ServedBy, Stats};
 use sluice_stats::Histogram;
-use sluice_units::{Fnv, Lpn, Ps};
+use sluice_units::{ClockEnd, Fnv, Lpn, Ps};
 
 /// Accesses whose pages are kept, at most: what is asked about them numbers them.
 const PAGES_MAX: usize = u32::MAX as usize - 1;
@@ -189,9 +189,12 @@ impl SimResult {
 ///
 /// A request for pages that the device refuses, and counts, is done at once.
 ///
+/// # Errors
+/// [`ClockEnd`].
+///
 /// # Panics
 /// If an address is not on the device.
-pub fn run<I>(device: &mut Device, streams: Vec<I>, options: Options) -> SimResult
+pub fn run<I>(device: &mut Device, streams: Vec<I>, options: Options) -> Result<SimResult, ClockEnd>
 where
     I: Iterator<Item: Into<Asked>>,
 {
@@ -202,6 +205,9 @@ where
     while let Some((now, requester)) = events.pop() {
         state.arrive(device, requester);
         if let Some(asked) = streams[requester].next() {
+            if now > Ps::LAST {
+                return Err(ClockEnd);
+            }
             state.begin_counting(device, now);
             let done_at = match asked.into() {
                 Asked::Access(access) => state.issue(device, now, requester, access),
@@ -214,7 +220,10 @@ where
         // The streams ended before: nothing is counted.
         state.forget(device, state.result.sim_time);
     }
-    state.result
+    if state.result.sim_time > Ps::LAST {
+        return Err(ClockEnd);
+    }
+    Ok(state.result)
 }
 
 struct Loop {

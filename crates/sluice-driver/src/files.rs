@@ -11,7 +11,7 @@ use crate::readahead::Limits;
 use crate::traffic::TrafficResult;
 use sluice_events::Wheel;
 use sluice_model::{BlockOp, BlockRequest, Device, Op, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Lpn, Ps, Rng, seed_of};
+use sluice_units::{ClockEnd, LINE_BYTES, Lpn, Ps, Rng, seed_of};
 use std::collections::VecDeque;
 
 /// What a disk takes by one request where nothing bounds it: Linux' `max_sectors_kb`.
@@ -89,13 +89,16 @@ impl FileTraffic {
 
 /// Runs the threads to their end. `stop` is asked now and then; once it says so there is no result.
 ///
+/// # Errors
+/// [`ClockEnd`].
+///
 /// # Panics
 /// If the file is larger than the device, or the device is no SSD.
 pub fn files(
     device: &mut Device,
     given: &FileTraffic,
     stop: impl Fn() -> bool,
-) -> Option<TrafficResult> {
+) -> Result<Option<TrafficResult>, ClockEnd> {
     /// Requests between two questions.
     const ASK_EVERY: u64 = 1 << 12;
     let mut host = Host::new(device, given);
@@ -103,14 +106,20 @@ pub fn files(
     for _ in 0..given.passes {
         host.begin();
         while let Some((now, core)) = host.events.pop() {
+            if now > Ps::LAST {
+                return Err(ClockEnd);
+            }
             done += 1;
             if done.is_multiple_of(ASK_EVERY) && stop() {
-                return None;
+                return Ok(None);
             }
             host.turn(now, core);
         }
     }
-    Some(host.result)
+    match host.now > Ps::LAST {
+        true => Err(ClockEnd),
+        false => Ok(Some(host.result)),
+    }
 }
 
 /// A thread in its part of the file.

@@ -11,7 +11,7 @@ use crate::work::{Start, Store, Traffic};
 use sluice_events::Wheel;
 use sluice_model::{Completion, Device, Op, Request, ServedBy, Stats};
 use sluice_stats::Histogram;
-use sluice_units::{Fnv, LINE_BYTES, Ps, Rng};
+use sluice_units::{ClockEnd, Fnv, LINE_BYTES, Ps, Rng};
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -66,13 +66,16 @@ enum Event {
 /// Runs every thread to its end on a device that nobody has used. `stop` is asked now and then;
 /// once it says so there is no result.
 ///
+/// # Errors
+/// [`ClockEnd`].
+///
 /// # Panics
 /// If the footprint is not on the device.
 pub fn traffic(
     device: &mut Device,
     traffic: &Traffic,
     stop: impl Fn() -> bool,
-) -> Option<TrafficResult> {
+) -> Result<Option<TrafficResult>, ClockEnd> {
     /// Events between two questions.
     const ASK_EVERY: u64 = 1 << 16;
     let mut run = Run::new(device, traffic);
@@ -81,8 +84,11 @@ pub fn traffic(
         && let Some((now, event)) = run.events.pop()
     {
         events += 1;
+        if now > Ps::LAST {
+            return Err(ClockEnd);
+        }
         if events.is_multiple_of(ASK_EVERY) && stop() {
-            return None;
+            return Ok(None);
         }
         match event {
             Event::Core(core) => run.core(now, core),
@@ -93,7 +99,11 @@ pub fn traffic(
             Event::Chase => run.chase(now),
         }
     }
-    Some(run.result)
+    // Threads begin their last accesses before these retire.
+    if run.result.began + run.result.time > Ps::LAST {
+        return Err(ClockEnd);
+    }
+    Ok(Some(run.result))
 }
 
 struct Run<'a> {

@@ -39,7 +39,7 @@ fn arrays_are_the_accesses_of_one_requester() {
         write: *write,
     });
     let mut other = device();
-    let told = run(&mut other, vec![stream], Options::default());
+    let told = run(&mut other, vec![stream], Options::default()).unwrap();
 
     let mut bulk = Bulk::new(device());
     let mut took = Ps::ZERO;

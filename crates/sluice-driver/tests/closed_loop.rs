@@ -2,7 +2,7 @@
 
 use sluice_driver::{Access, Options, SimResult, Visibility, run};
 use sluice_model::{Device, DeviceConfig};
-use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
+use sluice_units::{ClockEnd, Lpn, PAGE_BYTES, Ps, Rng};
 
 const CACHE_PAGES: u64 = 384;
 /// 1.667 times the cache, the ratio of Cylon's 8 GB working set to its 4.8 GB cache.
@@ -36,7 +36,7 @@ fn steady_hits(policy: &str, stride: u64, visibility: Visibility) -> u64 {
         interval,
         ..Options::default()
     };
-    let result = run(&mut device, vec![sweep(stride, PASSES)], options);
+    let result = run(&mut device, vec![sweep(stride, PASSES)], options).unwrap();
     let steady = &result.intervals[1..];
     assert_eq!(steady.len() as u64, PASSES - 1);
     let hits: u64 = steady.iter().map(|interval| interval.hits).sum();
@@ -89,7 +89,7 @@ fn policies_that_use_hits_are_fifo_without_them() {
             keep_traps: true,
             ..Options::default()
         };
-        run(&mut device, vec![stream], options).traps
+        run(&mut device, vec![stream], options).unwrap().traps
     };
     let fifo = run_with("fifo", Visibility::Misses);
     assert_eq!(run_with("lru", Visibility::Misses), fifo);
@@ -114,7 +114,7 @@ fn what_warms_the_device_is_not_counted() {
             warmup,
             ..Options::default()
         };
-        let result = run(&mut device, vec![sweep(4096, passes)], options);
+        let result = run(&mut device, vec![sweep(4096, passes)], options).unwrap();
         let counted = device.stats().since(&result.before);
         assert_eq!(
             (counted.misses, counted.accesses()),
@@ -144,7 +144,7 @@ fn one_requester_takes_exactly_what_its_accesses_take() {
         visibility: Visibility::Misses,
         ..Options::default()
     };
-    let result = run(&mut device, vec![sweep(1024, 3)], options);
+    let result = run(&mut device, vec![sweep(1024, 3)], options).unwrap();
     let miss = Ps::from_us(40) + Ps::from_ns(150);
     let expected = miss * result.misses + Ps::from_ns(150) * result.hits();
     assert_eq!(result.sim_time, expected);
@@ -170,7 +170,7 @@ fn an_access_that_the_write_log_serves_is_no_trap() {
         write: false,
     });
     let stream = stores.chain(loads);
-    let result = run(&mut device, vec![stream], Options::default());
+    let result = run(&mut device, vec![stream], Options::default()).unwrap();
     assert_eq!(device.stats().write_log.served(), 101);
     assert_eq!((result.misses, result.trapped), (1, 1));
     assert_eq!(result.trap_latency.count(), 1);
@@ -201,7 +201,8 @@ fn a_page_in_flight_is_not_mapped_yet() {
         &mut device,
         vec![two().into_iter(), two().into_iter()],
         options,
-    );
+    )
+    .unwrap();
     assert_eq!(result.traps, [0, 0]);
     assert_eq!((result.misses, result.mapped_hits), (1, 2));
     assert_eq!(device.stats().mshr_merges, 1);
@@ -226,7 +227,8 @@ fn hidden_writes_are_found_at_eviction() {
                 visibility,
                 ..Options::default()
             },
-        );
+        )
+        .unwrap();
         *device.stats()
     };
     let (all, misses) = (dirty(Visibility::All), dirty(Visibility::Misses));
@@ -255,7 +257,7 @@ fn a_written_page_is_clean_when_it_comes_back() {
         visibility: Visibility::Misses,
         ..Options::default()
     };
-    run(&mut device, vec![stream.into_iter()], options);
+    run(&mut device, vec![stream.into_iter()], options).unwrap();
     assert_eq!(
         (device.stats().evictions, device.stats().dirty_evictions),
         (4, 1)
@@ -279,7 +281,7 @@ fn a_page_that_left_before_its_trap_ended_is_not_mapped() {
         keep_traps: true,
         ..Options::default()
     };
-    let result = run(&mut device, streams, options);
+    let result = run(&mut device, streams, options).unwrap();
     assert_eq!(result.traps, [0, 1, 0]);
     assert_eq!(result.mapped_hits, 0);
 }
@@ -311,7 +313,7 @@ fn mixed(seed: u64) -> SimResult {
         think: Ps(700),
         ..Options::default()
     };
-    run(&mut device, (0..4).map(stream).collect(), options)
+    run(&mut device, (0..4).map(stream).collect(), options).unwrap()
 }
 
 /// The value is pinned: a change of any decision or time anywhere in the model shows here.
@@ -325,5 +327,28 @@ fn a_run_is_repeatable() {
         0x3581_b786_bddc_2dfd,
         "{:#018x}",
         first.hash
+    );
+}
+
+/// Times that saturate at the end of the clock stood still, and the run went on with them.
+#[test]
+fn a_run_ends_with_the_clock() {
+    let after = |think, accesses| {
+        let options = Options {
+            think,
+            ..Options::default()
+        };
+        let stream = sweep(1024, 1).take(accesses);
+        run(&mut device(&[]), vec![stream], options).map(|result| result.accesses)
+    };
+    let half = Ps(Ps::LAST.0 / 2);
+    assert_eq!(after(half, 2), Ok(2));
+    assert_eq!(after(half, 3), Err(ClockEnd));
+    assert_eq!(after(Ps::MAX, 1), Ok(1));
+    assert_eq!(after(Ps::MAX, 2), Err(ClockEnd));
+    let told = ClockEnd.to_string();
+    assert!(
+        told.starts_with("the simulated clock ends after 106 days"),
+        "{told}"
     );
 }

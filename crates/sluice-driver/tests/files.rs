@@ -2,7 +2,7 @@
 
 use sluice_driver::{Advice, Door, FileTraffic, HostCosts, TrafficResult, files};
 use sluice_model::{Device, DeviceConfig};
-use sluice_units::Ps;
+use sluice_units::{ClockEnd, Ps};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -53,7 +53,9 @@ const MMAP: FileTraffic = FileTraffic {
 };
 
 fn run_on(settings: &[(&str, &str)], given: FileTraffic) -> TrafficResult {
-    files(&mut device(settings), &given, || false).expect("nobody stops it")
+    files(&mut device(settings), &given, || false)
+        .unwrap()
+        .expect("nobody stops it")
 }
 
 fn run(given: FileTraffic) -> TrafficResult {
@@ -143,7 +145,9 @@ fn advice_says_what_is_read() {
             host,
             ..MMAP
         };
-        files(&mut ssd, &given, || false).expect("nobody stops it");
+        files(&mut ssd, &given, || false)
+            .unwrap()
+            .expect("nobody stops it");
         ssd.stats().block_reads
     };
     assert_eq!(reads(Advice::Random), 1);
@@ -160,7 +164,7 @@ fn a_run_can_be_stopped() {
             asked.set(asked.get() + 1);
             answer
         };
-        files(&mut device(&[]), &given, stop).is_some()
+        files(&mut device(&[]), &given, stop).unwrap().is_some()
     };
     assert!(run(false));
     assert!((1..100).contains(&asked.get()), "{} times", asked.get());
@@ -246,7 +250,9 @@ fn what_leaves_a_block_cache_written_is_written_back() {
         ..MMAP
     };
     let mut ssd = device(&[]);
-    files(&mut ssd, &given, || false).expect("nobody stops it");
+    files(&mut ssd, &given, || false)
+        .unwrap()
+        .expect("nobody stops it");
     assert_eq!(ssd.stats().block_writes, (4 * MIB - MIB) / (4 * KIB));
 }
 
@@ -302,4 +308,18 @@ fn requests_past_all_caches_take_the_read() {
         ..MMAP
     };
     near(run(direct).time, PAGES * 55.0, 1e-6, "reads");
+}
+
+#[test]
+fn it_ends_with_the_clock() {
+    let software = |request| {
+        let host = HostCosts {
+            request,
+            ..MMAP.host
+        };
+        let given = FileTraffic { host, ..MMAP };
+        files(&mut device(&[]), &given, || false).map(|result| result.is_some())
+    };
+    assert_eq!(software(Ps(1 << 40)), Ok(true));
+    assert_eq!(software(Ps(1 << 62)), Err(ClockEnd));
 }

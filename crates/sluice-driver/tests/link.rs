@@ -31,7 +31,7 @@ fn run_hits(bandwidth: &str, requesters: u64, writes: fn(u64) -> bool) -> SimRes
         })
     };
     let streams = (0..requesters).map(stream).collect();
-    run(&mut device, streams, Options::default())
+    run(&mut device, streams, Options::default()).unwrap()
 }
 
 /// Within a part in a thousand, for the first accesses and the last.

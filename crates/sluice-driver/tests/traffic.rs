@@ -3,7 +3,7 @@
 use sluice_driver::{Start, Store, Traffic, TrafficResult, Walk, traffic};
 use sluice_model::cache::{Candidates, Event, External, Set, Slot};
 use sluice_model::{Device, DeviceConfig};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{ClockEnd, Lpn, Ps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +51,9 @@ const USUAL: Traffic = Traffic {
 };
 
 fn run(settings: &[(&str, &str)], given: Traffic) -> TrafficResult {
-    traffic(&mut device(settings), &given, || false).expect("nobody stops it")
+    traffic(&mut device(settings), &given, || false)
+        .unwrap()
+        .expect("nobody stops it")
 }
 
 /// Bytes a second of the threads.
@@ -325,7 +327,8 @@ fn it_can_be_stopped() {
         passes: 100,
         ..USUAL
     };
-    assert!(traffic(&mut device(&[("cache.capacity", "64MiB")]), &long, || true).is_none());
+    let stopped = traffic(&mut device(&[("cache.capacity", "64MiB")]), &long, || true);
+    assert!(stopped.unwrap().is_none());
 }
 
 /// The threads that asked, by page, as a policy learns it.
@@ -384,7 +387,7 @@ fn what_runs_beside_the_threads_is_no_threads() {
         start: Start::Cold,
         ..USUAL
     };
-    traffic(&mut device, &given, || false).unwrap();
+    traffic(&mut device, &given, || false).unwrap().unwrap();
     let asked = asked.lock().unwrap();
     let of = |pages: std::ops::Range<u32>| {
         let asked = asked.iter().filter(|(page, _)| pages.contains(page));
@@ -394,4 +397,15 @@ fn what_runs_beside_the_threads_is_no_threads() {
     assert_eq!(of(0..16), BTreeSet::from([None, Some(0)]));
     assert_eq!(of(16..32), BTreeSet::from([None, Some(1)]));
     assert_eq!(of(32..48), BTreeSet::from([None]));
+}
+
+#[test]
+fn it_ends_with_the_clock() {
+    let paced = |pace| {
+        let given = Traffic { pace, ..USUAL };
+        traffic(&mut device(&[]), &given, || false).map(|result| result.is_some())
+    };
+    let pace = Ps::LAST.0 / (USUAL.accesses() - 1);
+    assert_eq!(paced(Ps(pace - 1_000_000_000)), Ok(true));
+    assert_eq!(paced(Ps(pace + 1_000_000_000)), Err(ClockEnd));
 }

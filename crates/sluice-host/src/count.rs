@@ -120,6 +120,7 @@ impl<A: Artifact> Host<'_, A> {
             loads: sum(|core| core.stats.loads),
             stores: sum(|core| core.stats.stores),
             time,
+            until: self.now,
             cores: self.core_time(time),
             levels,
             tlb_misses: sum(|core| core.stats.tlb_misses),

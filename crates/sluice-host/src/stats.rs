@@ -214,6 +214,8 @@ pub struct HostStats {
     pub stores: u64,
     /// How long it took.
     pub time: Ps,
+    /// When it ended.
+    pub until: Ps,
     /// Where the time of the cores went.
     pub cores: CoreTime,
     /// L1, L2 and L3.

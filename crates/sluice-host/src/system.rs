@@ -103,7 +103,8 @@ pub struct Host<'a, A = NoArtifact> {
 ///
 /// Now and then `watch` gets the number of instructions that have retired, and returns whether to
 /// go on. The returned device has its own counters, which cover the warm-up too; those of the
-/// measured part are in the statistics.
+/// measured part are in the statistics. A run whose [`HostStats::until`] is after [`Ps::LAST`]
+/// stopped there.
 ///
 /// # Panics
 /// If the program's memory is larger than the device, or it has not as many threads as the host.
@@ -206,10 +207,10 @@ impl<'a, A: Artifact> Host<'a, A> {
         }
     }
 
-    /// Until so many instructions have retired, or the program has ended.
+    /// Until so many instructions have retired, or the program or the clock has ended.
     fn run(&mut self, end: u64, sample_every: Ps, watch: &mut dyn FnMut(u64) -> bool) {
         let mut count = 0u64;
-        while self.retired < end {
+        while self.retired < end && self.now <= Ps::LAST {
             if !self.step() {
                 break;
             }

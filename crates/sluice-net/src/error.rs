@@ -2,6 +2,7 @@
 
 use sluice_model::DeviceError;
 use sluice_params::ConfigError;
+use sluice_units::ClockEnd;
 
 /// Why a fabric cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -153,12 +154,15 @@ pub struct Deadlock {
     pub elsewhere: usize,
 }
 
-/// Why a fabric with simulated hosts stopped by itself.
+/// Why a fabric stopped by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Standstill {
     /// Packets wait for each other.
     #[error(transparent)]
     Deadlock(#[from] Deadlock),
+    /// It came to the end of its clock.
+    #[error(transparent)]
+    ClockEnd(#[from] ClockEnd),
     /// The hosts go on, and ask for nothing.
     #[error(
         "no request comes any more: {completed} came back, and since then the hosts have retired \

@@ -6,7 +6,7 @@ use super::coherence::CoherenceStats;
 use super::config::FabricConfig;
 use super::endpoint::{Endpoint, ExternalMemory};
 use super::engine::{Done, Engine, Event};
-use super::error::{Deadlock, FabricError, Imbalance};
+use super::error::{Deadlock, FabricError, Imbalance, Standstill};
 use super::graph::Graph;
 use super::ids::{DirectionId, EndpointId, RequesterId};
 use super::link::Links;
@@ -14,7 +14,7 @@ use super::pattern::{Access, Source};
 use super::requester::Requester;
 use super::stats::{Completed, FabricStats, RequesterStats};
 use sluice_model::Device;
-use sluice_units::{Ps, Table};
+use sluice_units::{ClockEnd, Ps, Table};
 
 /// How long to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,28 +227,38 @@ impl Fabric {
     /// Handles all events up to and including `until`; `done` gets each request that came back.
     ///
     /// # Errors
-    /// [`Deadlock`].
-    pub fn advance(&mut self, until: Ps, done: &mut dyn FnMut(Completed)) -> Result<(), Deadlock> {
+    /// [`Standstill`].
+    pub fn advance(
+        &mut self,
+        until: Ps,
+        done: &mut dyn FnMut(Completed),
+    ) -> Result<(), Standstill> {
         self.begin_issuing();
         let engine = &mut self.engine;
         while engine.queue.next_at().is_some_and(|next| next <= until) {
             engine.step(done);
+            if engine.now > Ps::LAST {
+                return Err(ClockEnd.into());
+            }
         }
         if engine.queue.is_empty() && engine.under_way() > 0 {
-            return Err(self.deadlock());
+            return Err(self.deadlock().into());
         }
         engine.now = engine.now.max(until);
         Ok(())
     }
 
     /// Handles the next event; false if there is none.
-    pub(super) fn step(&mut self, done: Done) -> Result<bool, Deadlock> {
-        if self.engine.step(done) {
-            return Ok(true);
+    pub(super) fn step(&mut self, done: Done) -> Result<bool, Standstill> {
+        if !self.engine.step(done) {
+            return match self.engine.under_way() {
+                0 => Ok(false),
+                _ => Err(self.deadlock().into()),
+            };
         }
-        match self.engine.under_way() {
-            0 => Ok(false),
-            _ => Err(self.deadlock()),
+        match self.engine.now > Ps::LAST {
+            true => Err(ClockEnd.into()),
+            false => Ok(true),
         }
     }
 
@@ -269,25 +279,25 @@ impl Fabric {
     /// many have, and returns whether to go on.
     ///
     /// # Errors
-    /// [`Deadlock`].
+    /// [`Standstill`].
     pub fn run(
         &mut self,
         length: Length,
         watch: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<(), Deadlock> {
+    ) -> Result<(), Standstill> {
         self.run_with(length, watch, &mut |_| ())
     }
 
     /// Runs as [`Fabric::run`] does; `done` gets each request that is counted.
     ///
     /// # Errors
-    /// [`Deadlock`].
+    /// [`Standstill`].
     pub fn run_with(
         &mut self,
         length: Length,
         watch: &mut dyn FnMut(u64) -> bool,
         done: &mut dyn FnMut(Completed),
-    ) -> Result<(), Deadlock> {
+    ) -> Result<(), Standstill> {
         self.begin_issuing();
         let warm = self.engine.completed.saturating_add(length.warmup);
         if self.run_until(warm, watch, &mut |_| ())? {
@@ -305,7 +315,7 @@ impl Fabric {
         completed: u64,
         watch: &mut dyn FnMut(u64) -> bool,
         done: Done,
-    ) -> Result<bool, Deadlock> {
+    ) -> Result<bool, Standstill> {
         let mut left = WATCH;
         while self.engine.completed < completed {
             if !self.step(done)? {

@@ -5,13 +5,13 @@
 
 use super::answers::HostNews;
 use super::engine::Done;
-use super::error::{Deadlock, Standstill};
+use super::error::Standstill;
 use super::fabric::{Fabric, Length, WATCH};
 use super::ids::{EndpointId, RequesterId};
 use super::stats::Completed;
 use sluice_host::Host;
 use sluice_model::Device;
-use sluice_units::Ps;
+use sluice_units::{ClockEnd, Ps};
 
 /// Instructions that all hosts together retire without a request, while none is under way, before
 /// a run is given up: their programs may run in their caches for ever.
@@ -123,18 +123,21 @@ impl<'a> Hosts<'a> {
     /// Handles the next event of all; `done` gets a request that came back. False if there is none.
     ///
     /// # Errors
-    /// [`Deadlock`].
+    /// [`Standstill::Deadlock`] and [`Standstill::ClockEnd`].
     ///
     /// # Panics
     /// If a program has more memory than its requester reaches.
     #[inline]
-    pub fn step(&mut self, done: &mut dyn FnMut(Completed)) -> Result<bool, Deadlock> {
+    pub fn step(&mut self, done: &mut dyn FnMut(Completed)) -> Result<bool, Standstill> {
         let fabric = &self.fabric;
         let next_at = || fabric.next_at().unwrap_or(Ps::MAX);
         let fabric_at = *self.fabric_at.get_or_insert_with(next_at);
         let (at, number) = self.first;
         if at >= fabric_at {
             return self.step_fabric(done);
+        }
+        if at > Ps::LAST {
+            return Err(ClockEnd.into());
         }
         self.seats[number].host.step();
         self.send(number, at);
@@ -160,7 +163,7 @@ impl<'a> Hosts<'a> {
         done: &mut dyn FnMut(Completed),
     ) -> Result<(), Standstill> {
         if self.seats.is_empty() {
-            return Ok(self.fabric.run_with(length, watch, done)?);
+            return self.fabric.run_with(length, watch, done);
         }
         self.fabric_mut().begin_issuing();
         let before = self.fabric.all_completed();
@@ -210,7 +213,7 @@ impl<'a> Hosts<'a> {
         seats.map(|seat| seat.host.retired()).sum()
     }
 
-    fn step_fabric(&mut self, done: Done) -> Result<bool, Deadlock> {
+    fn step_fabric(&mut self, done: Done) -> Result<bool, Standstill> {
         self.fabric_at = None;
         if !self.fabric.step(done)? {
             return Ok(false);

@@ -11,7 +11,7 @@ use sluice_driver::{Accesses, Blocks, Bulk, Visibility};
 use sluice_model::{BlockOp, DeviceConfig};
 use sluice_results::to_json;
 use sluice_simulation::Plan;
-use sluice_units::Ps;
+use sluice_units::{ClockEnd, Ps};
 use std::sync::Mutex;
 
 const PS_PER_NS: f64 = 1e3;
@@ -95,9 +95,12 @@ impl Device {
         let progress = Progress::new(progress, Some(addresses.len() as u64));
         let raised = &self.raised;
         let took = detached(py, &progress, |stop| {
-            bulk.access(given, |done| raised.is_some() || stop(done))
+            let took = bulk.access(given, |done| raised.is_some() || stop(done));
+            (took, bulk.now())
         })?;
         self.settle(py)?;
+        let (took, now) = took;
+        clock_goes_on(py, now)?;
         let took: Vec<f64> = took.iter().map(|took| took.0 as f64 / PS_PER_NS).collect();
         latencies.copy_from_slice(py, &took)
     }
@@ -150,9 +153,12 @@ impl Device {
         let progress = Progress::new(None, Some(pages.len() as u64));
         let raised = &self.raised;
         let took = detached(py, &progress, |stop| {
-            bulk.block(given, |done| raised.is_some() || stop(done))
+            let took = bulk.block(given, |done| raised.is_some() || stop(done));
+            (took, bulk.now())
         })?;
         self.settle(py)?;
+        let (took, now) = took;
+        clock_goes_on(py, now)?;
         let took = took.map_err(|refused| errors::refused(py, &refused))?;
         let took: Vec<f64> = took.iter().map(|took| took.0 as f64 / PS_PER_NS).collect();
         latencies.copy_from_slice(py, &took)
@@ -259,6 +265,14 @@ impl Device {
         };
         let expected = format!("addresses below {capacity}, device.capacity");
         Err(errors::bad_value(py, "addresses", &given, &expected))
+    }
+}
+
+/// Refuses what came after the end of the clock.
+fn clock_goes_on(py: Python<'_>, now: Ps) -> PyResult<()> {
+    match now > Ps::LAST {
+        true => Err(errors::run(py, &ClockEnd.into())),
+        false => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use sluice_config::Error;
 use sluice_kernels::WorkloadError;
 use sluice_model::{ConfigError, DeviceConfig, DeviceError};
 use sluice_net::FabricError;
-use sluice_simulation::{FabricRunError, SystemError};
+use sluice_simulation::{FabricRunError, RunError, SystemError};
 use sluice_streams::SpecError;
 use sluice_units::Bytes;
 use std::path::Path;
@@ -65,6 +65,18 @@ pub fn config(py: Python<'_>, error: &ConfigError) -> PyErr {
 /// The exception for a device that cannot be made.
 pub fn made(py: Python<'_>, error: &DeviceError) -> PyErr {
     raise(py, &error.to_string(), &device_details(error))
+}
+
+/// The exception for a device that could not run its workload.
+pub fn run(py: Python<'_>, error: &RunError) -> PyErr {
+    let details = match error {
+        RunError::Device(error) => device_details(error),
+        _ => Details {
+            class: "WorkloadError",
+            ..Details::default()
+        },
+    };
+    raise(py, &error.to_string(), &details)
 }
 
 /// The exception for an argument with a value that it does not take.

@@ -406,7 +406,7 @@ fn simulate_detached(
         })
     })?;
     workload.check(py)?;
-    let result = result.map_err(|error| errors::made(py, &error))?;
+    let result = result.map_err(|error| errors::run(py, &error))?;
     let refused = |result: &SimResult| result.cache.counts.policy_refused;
     settle(py, &raised, has_policy, result.as_ref().map_or(0, refused))?;
     Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())

@@ -1,13 +1,13 @@
 //! Bandwidth against latency on a simulated device, and on a simulated host with its device.
 
-use crate::SystemError;
 use crate::system::{RanSystem, SystemRun};
 use crate::traffic::HostTraffic;
 use crate::units::{PS_PER_NS, PS_PER_S};
+use crate::{RunError, SystemError};
 use sluice_config::System;
 use sluice_driver::{Start, Store, Traffic, TrafficResult, Walk, traffic};
 use sluice_host::RunLength;
-use sluice_model::{DeviceConfig, DeviceError};
+use sluice_model::DeviceConfig;
 use sluice_results::{
     CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
 };
@@ -30,8 +30,8 @@ impl CurvePlan<'_> {
     /// Runs each pace, or until `stop` says so: then there is no result.
     ///
     /// # Errors
-    /// What the device finds impossible in its settings.
-    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<CurveResult>, DeviceError> {
+    /// [`RunError`].
+    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<CurveResult>, RunError> {
         let mut loads = Vec::with_capacity(self.paces.len());
         for pace in self.paces {
             let mut device = sluice_plugin::device(self.config, self.traffic.seed)?;
@@ -39,7 +39,7 @@ impl CurvePlan<'_> {
                 pace: *pace,
                 ..self.traffic
             };
-            let Some(result) = traffic(&mut device, &given, &stop) else {
+            let Some(result) = traffic(&mut device, &given, &stop)? else {
                 return Ok(None);
             };
             // Counters that contradict each other are a bug of ours, not of the input.
@@ -108,7 +108,7 @@ impl SystemCurvePlan<'_> {
             let mut program = HostTraffic::new(given, ready.host.threads, cpu.width, cpu.cycle);
             let footprint = sluice_host::Program::footprint(&program);
             ready.fits("curve", footprint, self.scale)?;
-            let Some(ran) = ready.run(&mut program, run.length, &mut |_| !stop()) else {
+            let Some(ran) = ready.run(&mut program, run.length, &mut |_| !stop())? else {
                 return Ok(None);
             };
             loads.push(host_load(&given, &program, &ran));

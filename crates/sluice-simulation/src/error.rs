@@ -2,7 +2,7 @@
 
 use sluice_model::{ConfigError, DeviceError};
 use sluice_net::{FabricError, Standstill};
-use sluice_units::Bytes;
+use sluice_units::{Bytes, ClockEnd};
 
 /// What bounds a program that no setting bounds.
 pub(crate) const SIMULATOR: &str = "the most memory of a simulated program";
@@ -15,6 +15,18 @@ fn larger(key: &str) -> String {
     }
 }
 
+/// Why a device could not run its workload.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The device cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The run came to the end of its clock.
+    #[error(transparent)]
+    ClockEnd(#[from] ClockEnd),
+}
+
 /// Why a system could not run its program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,6 +37,9 @@ pub enum SystemError {
     /// The device cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The run came to the end of its clock.
+    #[error(transparent)]
+    ClockEnd(#[from] ClockEnd),
     /// Nothing would be counted.
     #[error("instructions: \"0\" is not accepted; expected a whole number from 1 on")]
     NoInstructions,

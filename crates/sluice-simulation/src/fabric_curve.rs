@@ -6,7 +6,7 @@ use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_driver::{Start, Traffic, Walk};
 use sluice_net::{
     Access, Completed, EndpointId, Fabric, FabricConfig, FabricSpec, RequesterId,
-    RequesterSettings, Source, Standstill,
+    RequesterSettings, Source,
 };
 use sluice_results::{
     CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
@@ -87,7 +87,7 @@ impl FabricCurvePlan<'_> {
         while counting.left.get() > 0 {
             let Some(next) = fabric.next_at() else { break };
             let advanced = fabric.advance(next, &mut |done| counting.done(&done));
-            advanced.map_err(Standstill::from)?;
+            advanced?;
             if before.is_none() && counting.began.is_some() {
                 before = Some(misses(&fabric, &config));
             }

@@ -1,8 +1,9 @@
 //! Data reached as a file, on a simulated device.
 
+use crate::RunError;
 use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_driver::{Advice, Door, FileTraffic, TrafficResult, files};
-use sluice_model::{Device, DeviceConfig, DeviceError};
+use sluice_model::{Device, DeviceConfig};
 use sluice_results::{
     CacheCounts, Distribution, FilesResult, FilesSchema, FilesTraffic, settings, version,
 };
@@ -22,10 +23,10 @@ impl FilesPlan<'_> {
     /// Runs, or until `stop` says so: then there is no result.
     ///
     /// # Errors
-    /// What the device finds impossible in its settings.
-    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<FilesResult>, DeviceError> {
+    /// [`RunError`].
+    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<FilesResult>, RunError> {
         let mut device = sluice_plugin::device(self.config, self.files.seed)?;
-        let run = files(&mut device, &self.files, stop);
+        let run = files(&mut device, &self.files, stop)?;
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
         Ok(run.map(|run| self.result(&device, &run)))

@@ -19,7 +19,7 @@ mod traffic;
 mod units;
 
 pub use curve::{CurvePlan, SystemCurvePlan, curve_traffic};
-pub use error::{FabricRunError, SystemError};
+pub use error::{FabricRunError, RunError, SystemError};
 pub use fabric::{FabricPlan, fabric_figures};
 pub use fabric_curve::FabricCurvePlan;
 pub use fabric_hosts::check_hosts;

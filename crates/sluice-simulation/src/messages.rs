@@ -4,6 +4,7 @@ use sluice_host::{Host, HostConfig, HostStats, Messages, Program, RunLength};
 use sluice_model::{Device, Stats};
 use sluice_net::{
     EndpointId, Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, LinkSpec, RequesterId,
+    Standstill,
 };
 use sluice_units::Ps;
 
@@ -49,6 +50,7 @@ pub(crate) fn simulate(
         of_mark.device = at_mark.since(&began);
     }
     let mut fabric = run.hosts.into_fabric();
+    stats.until = stats.until.max(fabric.now());
     // Counters that contradict each other are a bug of ours, not of the input.
     fabric.balance().expect("the link's books balance");
     (stats, fabric.take_device(DEVICE).expect("it was put there"))
@@ -110,11 +112,11 @@ impl<'a> Run<'a, '_> {
     fn until(&mut self, end: u64, sample_every: Ps) {
         let mut count = 0u64;
         while self.host().retired() < end {
-            let is_done = !self
-                .hosts
-                .step(&mut |_| ())
-                .expect("a link without credits");
-            if is_done {
+            let goes_on = match self.hosts.step(&mut |_| ()) {
+                Err(Standstill::ClockEnd(_)) => false,
+                goes_on => goes_on.expect("a link without credits"),
+            };
+            if !goes_on {
                 break;
             }
             while self.at_marks.len() < self.host().marks_passed() {

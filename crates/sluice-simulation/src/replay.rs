@@ -42,7 +42,7 @@ impl TracePlan<'_> {
         if !watch(0) {
             return Ok(None);
         }
-        let ran = ready.run(&mut program, self.run.length, watch);
+        let ran = ready.run(&mut program, self.run.length, watch)?;
         if let Some(error) = self.replay.failure() {
             return Err(error.into());
         }

@@ -1,9 +1,10 @@
 //! A workload on a simulated device, and its result.
 
 use crate::device::{block, flash, lines, served, write_log};
+use crate::error::RunError;
 use crate::units::PS_PER_S;
 use sluice_driver::{Access, Asked, Options, SimResult as Run, Visibility};
-use sluice_model::{Device, DeviceConfig, DeviceError, Stats, StoreMiss};
+use sluice_model::{Device, DeviceConfig, Stats, StoreMiss};
 use sluice_replay::AskedStream;
 use sluice_results::{
     AccessLatency, Cache, CacheCounts, DeviceParts, Schema, SimKind, SimResult, settings, version,
@@ -40,12 +41,12 @@ impl Plan<'_> {
     /// result.
     ///
     /// # Errors
-    /// What the device finds impossible in its settings.
+    /// [`RunError`].
     pub fn run(
         &self,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<SimResult>, DeviceError> {
+    ) -> Result<Option<SimResult>, RunError> {
         let device = sluice_plugin::device(self.config, self.seed)?;
         self.run_on(device, streams, stop)
     }
@@ -53,32 +54,32 @@ impl Plan<'_> {
     /// Runs as [`Plan::run`] does, on a device of the caller's that nobody has used.
     ///
     /// # Errors
-    /// None of its own.
+    /// [`RunError::ClockEnd`].
     pub fn run_on(
         &self,
         device: Device,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<SimResult>, DeviceError> {
+    ) -> Result<Option<SimResult>, RunError> {
         let access = |access: sluice_streams::Access| Access {
             addr: access.addr,
             write: access.write,
         };
         let streams = streams.into_iter().map(|stream| stream.map(access));
-        Ok(self.drive(device, streams, stop))
+        self.drive(device, streams, stop)
     }
 
     /// Runs as [`Plan::run`] does, with requests by the block door among the accesses.
     ///
     /// # Errors
-    /// What the device finds impossible in its settings.
+    /// [`RunError`].
     pub fn run_asked(
         &self,
         streams: Vec<AskedStream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<SimResult>, DeviceError> {
+    ) -> Result<Option<SimResult>, RunError> {
         let device = sluice_plugin::device(self.config, self.seed)?;
-        Ok(self.drive(device, streams.into_iter(), stop))
+        self.drive(device, streams.into_iter(), stop)
     }
 
     fn drive<I: Iterator<Item: Into<Asked>>>(
@@ -86,7 +87,7 @@ impl Plan<'_> {
         mut device: Device,
         streams: impl Iterator<Item = I>,
         stop: impl Fn() -> bool,
-    ) -> Option<SimResult> {
+    ) -> Result<Option<SimResult>, RunError> {
         let stopped = Cell::new(false);
         let streams = streams.map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
@@ -104,10 +105,10 @@ impl Plan<'_> {
             warmup: self.warmup,
             ..Options::default()
         };
-        let run = sluice_driver::run(&mut device, streams.collect(), options);
+        let run = sluice_driver::run(&mut device, streams.collect(), options)?;
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
-        (!stopped.get()).then(|| self.result(&device, &run))
+        Ok((!stopped.get()).then(|| self.result(&device, &run)))
     }
 
     /// The result of a run on a device of these settings.

@@ -18,7 +18,7 @@ use sluice_results::{
 };
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_stats::share;
-use sluice_units::{Bytes, PAGE_BYTES, Ps};
+use sluice_units::{Bytes, ClockEnd, PAGE_BYTES, Ps};
 use std::collections::BTreeMap;
 
 /// Instructions of the traces that SkyByte replays (section VI-A): 100 million at least for each
@@ -100,7 +100,7 @@ impl SystemPlan<'_> {
         if !watch(0) {
             return Ok(None);
         }
-        let Some(ran) = ready.run(&mut *kernel, self.run.length, watch) else {
+        let Some(ran) = ready.run(&mut *kernel, self.run.length, watch)? else {
             return Ok(None);
         };
         if self.check {
@@ -181,6 +181,9 @@ impl ReadySystem {
 
     /// Runs a program until the length or its end; there is no result if `watch` says to stop.
     ///
+    /// # Errors
+    /// [`ClockEnd`].
+    ///
     /// # Panics
     /// If the program does not fit, or has other threads than the host.
     pub fn run(
@@ -188,7 +191,7 @@ impl ReadySystem {
         program: &mut dyn sluice_host::Program,
         length: RunLength,
         watch: &mut dyn FnMut(u64) -> bool,
-    ) -> Option<RanSystem> {
+    ) -> Result<Option<RanSystem>, ClockEnd> {
         let mut stopped = false;
         let mut watch = |instructions| {
             stopped |= !watch(instructions);
@@ -200,16 +203,19 @@ impl ReadySystem {
             None => simulate(host, self.artifact, device, program, length, watch),
         };
         if stopped {
-            return None;
+            return Ok(None);
+        }
+        if stats.until > Ps::LAST {
+            return Err(ClockEnd);
         }
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
-        Some(RanSystem {
+        Ok(Some(RanSystem {
             system: self.system,
             device,
             host: self.host,
             stats,
-        })
+        }))
     }
 }
 

@@ -142,7 +142,10 @@ fn a_trace_runs_as_the_program_did() {
             seed: 1,
         };
         let ready = run().prepare().unwrap();
-        let ran = ready.run(&mut plain, run().length, &mut |_| true).unwrap();
+        let ran = ready
+            .run(&mut plain, run().length, &mut |_| true)
+            .unwrap()
+            .unwrap();
         let due = run().result(&ran, unnamed(), &[]);
         let replay = &Replay::open(&path, Placement::Address).unwrap();
         let found = TracePlan { run: run(), replay }

@@ -24,7 +24,7 @@ fn chase(device: &str, cache_pages: u64) -> (u64, u64) {
         .into_iter()
         .map(|stream| stream.map(access))
         .collect();
-    let result = run(&mut device, streams, Options::default());
+    let result = run(&mut device, streams, Options::default()).unwrap();
     (result.latency.mean().0 / 1_000, result.misses)
 }
 

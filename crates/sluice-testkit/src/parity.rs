@@ -151,6 +151,7 @@ impl<'a> Record<'a> {
             ..Options::default()
         };
         let result = run(&mut device, vec![before.chain(accesses)], options);
+        let result = result.expect("a run shorter than the clock");
         let skipped = self.before.len();
         assert_eq!(
             result.traps[..skipped],

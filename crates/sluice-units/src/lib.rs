@@ -33,4 +33,4 @@ pub use printable::printable;
 pub use ratio::Ratio;
 pub use rng::{Rng, SPLITMIX_STEP, finish, seed_of, splitmix};
 pub use text::ParseUnitError;
-pub use time::Ps;
+pub use time::{ClockEnd, Ps};

@@ -7,8 +7,10 @@ use std::str::FromStr;
 
 use crate::text::{self, ParseUnitError, Unit};
 
+const PS_PER_S: u64 = 1_000_000_000_000;
+
 const UNITS: &[Unit] = &[
-    ("s", 1_000_000_000_000),
+    ("s", PS_PER_S),
     ("ms", 1_000_000_000),
     ("us", 1_000_000),
     // The sign for micro, and the Greek letter.
@@ -29,6 +31,9 @@ impl Ps {
     pub const ZERO: Ps = Ps(0);
     /// The end of time.
     pub const MAX: Ps = Ps(u64::MAX);
+    /// The last moment at which a simulation does anything: 106 days. What is added to it still
+    /// ends on the clock, so that no time that it goes by was cut to [`Ps::MAX`].
+    pub const LAST: Ps = Ps(i64::MAX as u64);
 
     /// `ns` nanoseconds, or the end of time if that is too long.
     pub const fn from_ns(ns: u64) -> Ps {
@@ -81,6 +86,23 @@ impl Ps {
         }
     }
 }
+
+/// A simulation came past [`Ps::LAST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockEnd;
+
+impl fmt::Display for ClockEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the simulated clock ends after {} days, before the run does: give shorter times, \
+             pauses among them, or fewer accesses",
+            Ps::LAST.0 / (86_400 * PS_PER_S)
+        )
+    }
+}
+
+impl std::error::Error for ClockEnd {}
 
 impl Add for Ps {
     type Output = Ps;

@@ -122,9 +122,9 @@ fn simulated_misses(policy: &str, stride: u64, before: &[u64], first: u64) -> Ve
         ..options
     };
     let heap = before.iter().map(|page| read(page * 4096));
-    sluice_driver::run(&mut device, vec![heap], alone);
+    sluice_driver::run(&mut device, vec![heap], alone).unwrap();
     let per_pass = options.interval;
     let sweep = (0..(PASSES + 1) * per_pass).map(|i| read(first * 4096 + i % per_pass * stride));
-    let result = sluice_driver::run(&mut device, vec![sweep], options);
+    let result = sluice_driver::run(&mut device, vec![sweep], options).unwrap();
     result.intervals.iter().map(|i| i.misses).collect()
 }

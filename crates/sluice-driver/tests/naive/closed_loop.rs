@@ -194,7 +194,7 @@ fn a_closed_loop_is_a_list_of_its_accesses() {
             .collect();
         let (mut ours, mut twins) = (device(&settings), device(&settings));
         let iterators = streams.iter().map(|stream| stream.iter().copied());
-        let result = run(&mut ours, iterators.collect(), options);
+        let result = run(&mut ours, iterators.collect(), options).unwrap();
         let expected = naive(&mut twins, &streams, options);
         assert_eq!(result, expected, "{seed}: {options:?} {settings:?}");
         assert_eq!(ours.stats(), twins.stats(), "{seed}");

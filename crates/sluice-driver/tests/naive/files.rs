@@ -386,7 +386,9 @@ fn files_are_lists_of_their_requests() {
             ("ftl.precondition", "sequential"),
         ];
         let (mut ours, mut twins) = (device(&settings), device(&settings));
-        let result = files(&mut ours, &given, || false).expect("nobody stops it");
+        let result = files(&mut ours, &given, || false)
+            .unwrap()
+            .expect("nobody stops it");
         let expected = naive(&mut twins, &given);
         let all_of = |it: &TrafficResult| {
             (

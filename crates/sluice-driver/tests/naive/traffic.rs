@@ -291,7 +291,9 @@ fn threads_are_lists_of_what_they_began() {
             ("nand.pages_per_block", "16"),
         ];
         let (mut ours, mut twins) = (device(&settings), device(&settings));
-        let result = traffic(&mut ours, &given, || false).expect("nobody stops it");
+        let result = traffic(&mut ours, &given, || false)
+            .unwrap()
+            .expect("nobody stops it");
         let expected = naive(&mut twins, &given);
         assert_eq!(
             all_of(&result),

@@ -1,8 +1,8 @@
 //! What a fabric is asked by its users: requests from outside, time, stops and deadlocks.
 
 use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, Deadlock, Fabric, Length, Refusal, RequesterId};
-use sluice_units::Ps;
+use sluice_net::{Access, Fabric, Length, Refusal, RequesterId, Standstill};
+use sluice_units::{ClockEnd, Ps};
 
 fn external(more: &[(&str, &str)]) -> Fabric {
     let mut set = vec![
@@ -202,7 +202,9 @@ fn a_deadlock_is_found_and_says_who_waits() {
         warmup: 0,
         requests: 100_000,
     };
-    let error: Deadlock = fabric.run(length, &mut |_| true).unwrap_err();
+    let Err(Standstill::Deadlock(error)) = fabric.run(length, &mut |_| true) else {
+        panic!("no deadlock");
+    };
     assert_eq!(Ps(error.at), fabric.now());
     assert_eq!(fabric.next_at(), None);
     let under_way = error.packets + error.elsewhere;
@@ -224,7 +226,7 @@ fn a_deadlock_is_found_and_says_who_waits() {
     // Those alone: nobody waits for the links of memories, for instance.
     assert!(directions.len() < known.len(), "{error}");
     // Advancing finds it as well.
-    assert_eq!(fabric.advance(fabric.now(), &mut |_| ()), Err(error));
+    assert_eq!(fabric.advance(fabric.now(), &mut |_| ()), Err(error.into()));
 }
 
 /// As many requests as there are numbers, after a warm-up: the sum wrapped, and nothing was
@@ -243,4 +245,25 @@ fn a_run_of_all_the_requests_that_can_be_counts_them() {
     };
     fabric.run(length, &mut watch).unwrap();
     assert!(fabric.stats().completed() > 10_000);
+}
+
+/// Times after the end of the clock began at 0 again.
+#[test]
+fn a_run_ends_with_the_clock() {
+    for (at, ends) in [(Ps(1 << 62), false), (Ps::LAST, true)] {
+        let mut fabric = fabric(&spec(&[("requester.pattern", "external")]));
+        let access = Access {
+            addr: 0,
+            is_write: false,
+        };
+        fabric.send(at, RequesterId(0), access, 1).unwrap();
+        let mut done = 0;
+        let ended = fabric.advance(Ps::MAX, &mut |_| done += 1);
+        assert_eq!(
+            ended == Err(Standstill::ClockEnd(ClockEnd)),
+            ends,
+            "{ended:?}"
+        );
+        assert_eq!(done, u64::from(!ends));
+    }
 }

@@ -1,6 +1,6 @@
 //! Adapters for other people's memory simulators, built, and one requester at a memory behind one.
 
-use sluice_net::{Deadlock, Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
+use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part, Standstill};
 use sluice_testkit::objects::root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,7 +79,7 @@ pub fn fabric(path: &str, argument: &str, set: &[(&str, &str)]) -> Fabric {
 }
 
 /// Runs 20,000 requests after 1000.
-pub fn drive(fabric: &mut Fabric) -> Result<(), Deadlock> {
+pub fn drive(fabric: &mut Fabric) -> Result<(), Standstill> {
     let length = Length {
         warmup: 1_000,
         requests: 20_000,

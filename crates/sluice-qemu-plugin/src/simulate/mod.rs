@@ -141,6 +141,7 @@ fn simulate(
 ) -> (SystemResult, Executed) {
     let mut ran = ready
         .run(&mut live, LENGTH, &mut |_| true)
+        .unwrap_or_else(|error| give_up(&error.to_string()))
         .expect("nothing stops it");
     let (local, device) = pages.touched();
     let bytes = |pages: u64| pages * sluice_units::PAGE_BYTES;
@@ -290,14 +291,19 @@ impl Simulation {
     fn stop(&self) -> ! {
         let (key, room) = self.room;
         let (local, device) = self.pages.touched();
-        eprintln!(
-            "sluice: the program touches more than {} pages of 4 KiB, but {key} is {room}; give a \
-             larger {key}",
+        give_up(&format!(
+            "the program touches more than {} pages of 4 KiB, but {key} is {room}; give a larger \
+             {key}",
             local + device
-        );
-        // SAFETY: ends the process at once, without handlers that could wait for other threads.
-        unsafe { libc::_exit(2) }
+        ))
     }
+}
+
+/// Ends guest and simulation.
+fn give_up(why: &str) -> ! {
+    eprintln!("sluice: {why}");
+    // SAFETY: ends the process at once, without handlers that could wait for other threads.
+    unsafe { libc::_exit(2) }
 }
 
 fn end() {

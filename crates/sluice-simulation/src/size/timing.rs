@@ -111,7 +111,7 @@ fn live(
         think,
         ..Options::default()
     };
-    let run = sluice_driver::run(&mut device, vec![stream], options);
+    let run = sluice_driver::run(&mut device, vec![stream], options)?;
     let waits = run.trap_latency.mean() * uses.scaled(run.trapped);
     let seconds = (without + waits).0 as f64 / crate::units::PS_PER_S;
     Ok((!stopped.get()).then_some(Some(seconds)))

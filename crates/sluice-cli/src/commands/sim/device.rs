@@ -7,10 +7,10 @@ use crate::progress::Progress;
 use crate::result_args::keep;
 use crate::{settings, signals, traces, warn};
 use sluice_driver::Visibility;
-use sluice_model::{DeviceConfig, DeviceError};
+use sluice_model::DeviceConfig;
 use sluice_replay::{AskedStream, Replay};
 use sluice_results::{SimResult, to_json, write_config};
-use sluice_simulation::{Plan, STOP_EVERY, no_bound};
+use sluice_simulation::{Plan, RunError, STOP_EVERY, no_bound};
 use sluice_streams::{Spec, Stream};
 use std::cell::Cell;
 use std::path::Path;
@@ -113,11 +113,7 @@ enum Streams {
 }
 
 impl Streams {
-    fn run(
-        self,
-        plan: &Plan<'_>,
-        stop: impl Fn() -> bool,
-    ) -> Result<Option<SimResult>, DeviceError> {
+    fn run(self, plan: &Plan<'_>, stop: impl Fn() -> bool) -> Result<Option<SimResult>, RunError> {
         match self {
             Streams::Accesses(streams) => plan.run(streams, stop),
             Streams::Asked(streams) => plan.run_asked(streams, stop),
