@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class TraceConvert:
     """What was converted (`sluice trace convert`)."""
     accesses: int
-    """Accesses converted."""
+    """Accesses that were written."""
     fetches_left_out: int
     """Fetches of instructions that were left out (`--fetches` keeps them)."""
     from_: str
