@@ -145,7 +145,11 @@ impl Wirer<'_> {
             });
         }
         for changed in &self.spec.links {
-            let changed = self.listed_link(&graph, changed)?;
+            let given = changed;
+            let changed = self.listed_link(&graph, given)?;
+            if skeleton.is_bus && changed.ports != [None; 2] {
+                return Err(no_ports(&graph, changed.ends[0], given));
+            }
             let links = graph.links.iter_mut();
             let links = links.filter(|link| !is_stub(link.ends));
             if !change(links, &changed) {
@@ -206,6 +210,9 @@ impl Wirer<'_> {
             let node = node(graph, name);
             ends[side] = node.ok_or_else(|| unknown("node", name, valid(&graph.names)))?;
             if let Some(port) = port {
+                if !graph.forwards(ends[side]) {
+                    return Err(no_ports(graph, ends[side], spec));
+                }
                 let number = port
                     .parse()
                     .map_err(|_| unknown("port", port, "whole numbers from 0".to_owned()))?;
@@ -271,6 +278,17 @@ fn no_link(kind: &'static str, graph: &Graph, changed: &Link) -> FabricError {
          topology.kind = \"list\""
     );
     FabricError::Topology { kind, message }
+}
+
+/// A link names a port of a node that has none.
+fn no_ports(graph: &Graph, node: NodeId, spec: &LinkSpec) -> FabricError {
+    FabricError::BadLink {
+        link: format!("link {}-{}", spec.ends[0], spec.ends[1]),
+        why: match graph.forwards(node) {
+            true => "an end of a bus has no ports; leave out the colon and the number",
+            false => "only switches have ports; leave out the colon and the number of others",
+        },
+    }
 }
 
 fn settings(raw: &RawConfig) -> LinkSettings {

@@ -195,18 +195,24 @@ fn by_hand(count: u32, set: &[(&str, &str)]) -> FabricSpec {
     by_hand
 }
 
-/// A requester's links may name a port of it, which means nothing, and no more where they end at a
-/// socket's way in.
+/// Where its links end at a socket's way in, a home still has no ports that a link could name.
 #[test]
-fn ports_of_a_home_mean_nothing() {
+fn ports_of_a_home_are_refused() {
     let mut spec = servers("1", &[("topology.kind", "list"), ("endpoint.count", "2")]);
-    let links = [("near:5", "m0"), ("m1", "near:5")].map(|(a, b)| LinkSpec {
-        ends: [a.to_owned(), b.to_owned()],
-        set: Vec::new(),
-    });
-    spec.links = links.to_vec();
-    let both = fabric(&spec);
-    assert_eq!(both.graph().links.len(), 4);
+    let links = |near: &str| {
+        [(near, "m0"), ("m1", near)].map(|(a, b)| LinkSpec {
+            ends: [a.to_owned(), b.to_owned()],
+            set: Vec::new(),
+        })
+    };
+    spec.links = links("near").to_vec();
+    assert_eq!(fabric(&spec).graph().links.len(), 4);
+    spec.links = links("near:5").to_vec();
+    let error = refused(&spec).to_string();
+    assert!(
+        error.contains("link near:5-m0: only switches have ports"),
+        "{error}"
+    );
 }
 
 proptest! {

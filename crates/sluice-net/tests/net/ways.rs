@@ -176,7 +176,7 @@ fn ports_without_a_number_take_the_lowest_left() {
         ("sw0", "host2"),
         ("mem0", "sw0:4"),
         ("host3", "sw1"),
-        ("mem1:9", "sw0:0"),
+        ("mem1", "sw0:0"),
         ("sw1:0", "sw0"),
         ("mem2", "sw1"),
     ] {
@@ -196,8 +196,7 @@ fn ports_without_a_number_take_the_lowest_left() {
             [Some(3), none],
             [none, Some(4)],
             [none, Some(1)],
-            // What is no switch has one port, whatever it is called.
-            [Some(9), Some(0)],
+            [none, Some(0)],
             [Some(0), Some(5)],
             [none, Some(2)],
         ]
@@ -213,6 +212,17 @@ fn ports_without_a_number_take_the_lowest_left() {
     spec.links[3].ends[1] = "sw0:6".to_owned();
     let error = refused(&spec).to_string();
     assert!(error.contains("needs port 6"), "{error}");
+    // What is no switch has no numbers: any was taken, and meant nothing.
+    for (number, side, end) in [(5, 0, "mem1:0"), (2, 1, "host2:3")] {
+        let mut spec = spec.clone();
+        spec.links[3].ends[1] = "sw0:4".to_owned();
+        spec.links[number].ends[side] = end.to_owned();
+        let error = refused(&spec).to_string();
+        assert!(
+            error.contains(end) && error.contains("only switches have ports"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
