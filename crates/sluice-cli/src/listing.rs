@@ -29,27 +29,38 @@ pub fn show_values(
     as_json: bool,
 ) -> Result<(), Error> {
     let rows = params.map(|p| {
-        let value = values
-            .iter()
-            .find(|(key, _)| *key == p.key)
-            .map_or("", |(_, v)| v);
-        (p, value)
+        let value = values.iter().find(|(key, _)| *key == p.key);
+        parameter(
+            p,
+            p.key,
+            value.map_or("", |(_, value)| value),
+            source_of(p.key),
+        )
     });
-    if as_json {
-        let row = |(p, value): (&Param, &str)| Parameter {
-            key: p.key.to_owned(),
-            value: value.to_owned(),
-            default: p.default.to_owned(),
-            expected: p.kind.expected(),
-            meaning: p.explained(),
-            source: source_of(p.key),
-            default_source: p.source.to_owned(),
-        };
-        return outln!("{}", to_json(&Parameters(rows.map(row).collect())));
+    show(rows.collect(), as_json)
+}
+
+/// A parameter as it is listed, by the key with which it is set.
+pub fn parameter(p: &Param, key: &str, value: &str, source: String) -> Parameter {
+    Parameter {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        default: p.default.to_owned(),
+        expected: p.kind.expected(),
+        meaning: p.explained(),
+        source,
+        default_source: p.source.to_owned(),
     }
-    for (p, value) in rows {
-        outln!("{:<24} {value:<12} {}", p.key, p.explained())?;
-        outln!("{:<37} {}", "", source_of(p.key))?;
+}
+
+/// Prints parameters.
+pub fn show(rows: Vec<Parameter>, as_json: bool) -> Result<(), Error> {
+    if as_json {
+        return outln!("{}", to_json(&Parameters(rows)));
+    }
+    for row in rows {
+        outln!("{:<24} {:<12} {}", row.key, row.value, row.meaning)?;
+        outln!("{:<37} {}", "", row.source)?;
     }
     Ok(())
 }

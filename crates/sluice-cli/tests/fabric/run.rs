@@ -198,3 +198,25 @@ fn a_check_counts_switches_alone() {
         assert!(said.contains(switches), "{said}");
     }
 }
+
+/// Parameters of the whole fabric alone were shown.
+#[test]
+fn groups_are_shown_by_the_keys_that_set_takes() {
+    let output = sluice(&["fabric", "show", "skybyte-pool", "--json"]);
+    let rows = serde_json::from_slice::<Value>(&output.stdout).expect("a list");
+    let rows = rows.as_array().expect("rows");
+    let value = |key: &str| {
+        let row = rows.iter().find(|row| row["key"] == key);
+        row.map(|row| row["value"].as_str().expect("a text").to_owned())
+    };
+    assert_eq!(value("ssd.count").as_deref(), Some("4"));
+    assert_eq!(value("ssd.write_log.capacity").as_deref(), Some("64MiB"));
+    let set = format!("ssd.write_log.capacity={}", "32MiB");
+    let check = sluice(&["fabric", "check", "skybyte-pool", "--set", &set]);
+    assert!(check.status.success());
+    let hosts = sluice(&["fabric", "show", "skybyte-hosts-64th"]);
+    let text = String::from_utf8_lossy(&hosts.stdout).into_owned();
+    for key in [".system ", ".workload ", ".scale ", ".cpu."] {
+        assert!(text.contains(key), "{key}: {text}");
+    }
+}

@@ -1,9 +1,10 @@
 //! `sluice fabric`: requesters, switches and memories joined by links.
 
 mod replay;
+mod show;
 
 use crate::error::{ArgumentError, Error};
-use crate::listing::{list_presets, show_values};
+use crate::listing::list_presets;
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
 use crate::result_args::{ResultArgs, keep};
@@ -14,8 +15,7 @@ use clap::{Args, Subcommand};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_driver::recording::SPREADS;
 use sluice_net::{
-    EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, HostProgram, Length, PATTERNS, ROUTINGS,
-    TOPOLOGIES,
+    EndpointType, FabricConfig, FabricSpec, HostProgram, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
 use sluice_results::{FabricChoices, FabricHost, FabricResult, Named, VcsUse, to_json};
 use sluice_simulation::{FabricPlan, check_hosts};
@@ -104,9 +104,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
         FabricCommand::Show { fabric, json } => {
             let described = describe_fabric(fabric)?;
             FabricConfig::new(&described.given, ANY_SEED)?;
-            let pairs = described.given.raw.to_pairs();
-            let source = |key: &str| described.source_of(key);
-            show_values(&pairs, FABRIC_PARAMS.iter(), source, *json)?;
+            show::run(fabric, &described, *json)?;
         }
         FabricCommand::Check { fabric, set } => {
             let spec = settings::fabric(fabric, set)?;
