@@ -64,21 +64,34 @@ impl Histogram {
         self.max = self.max.max(latency);
     }
 
-    /// What was counted after `earlier`, an earlier state of this histogram. The extremes are the
-    /// middles of their buckets, for nothing else of them is known.
+    /// What was counted after `earlier`, an earlier state of this histogram. An extreme that is new
+    /// is exact. Of another, its bucket is known: it is the middle, as far as the mean and the
+    /// extremes of all allow.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let counts = self.counts.iter().zip(&earlier.counts);
         let counts: Vec<u64> = counts.map(|(now, then)| now - then).collect();
         let middle = |bucket| Ps::from_ns(bucket_middle(bucket));
         let first = counts.iter().position(|count| *count > 0);
         let last = counts.iter().rposition(|count| *count > 0);
-        Histogram {
+        let mut since = Histogram {
             count: self.count - earlier.count,
             sum: self.sum - earlier.sum,
             min: first.map_or(Ps::MAX, middle),
             max: last.map_or(Ps::ZERO, middle),
             counts,
+        };
+        if since.count > 0 {
+            let mean = since.mean();
+            since.min = match self.min < earlier.min {
+                true => self.min,
+                false => since.min.min(mean).max(self.min),
+            };
+            since.max = match self.max > earlier.max {
+                true => self.max,
+                false => since.max.max(mean).min(self.max),
+            };
         }
+        since
     }
 
     /// Counts all that another one has counted.
@@ -247,6 +260,13 @@ mod tests {
         let since = after.since(&before).summary_in_ns();
         assert_eq!((since.count, since.mean), (2, 20_100.0));
         assert!(since.max.abs_diff(40_000) < 200, "{since:?}");
+        let after = histogram(&[100, 90_000, 90_001, 7, 123_456]).since(&before);
+        let ends = [after.min(), after.max()];
+        assert_eq!(
+            ends,
+            [Ps::from_ns(7), Ps::from_ns(123_456)],
+            "new ones are exact"
+        );
         assert_eq!(after.since(&after).summary_in_ns(), Summary::default());
     }
 }
