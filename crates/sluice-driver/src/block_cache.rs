@@ -39,6 +39,7 @@ impl BlockCache {
         *was = (self.clock, was.1 | write);
         self.uses.push_back((page, self.clock));
         if self.held <= self.room {
+            self.forget_older_uses();
             return None;
         }
         loop {
@@ -50,5 +51,34 @@ impl BlockCache {
                 return dirty.then_some(oldest);
             }
         }
+    }
+
+    /// Drops the uses of pages that were used again, once they are more than half: nobody else
+    /// drops any while all pages have room.
+    fn forget_older_uses(&mut self) {
+        if self.uses.len() as u64 > 2 * self.held + 64 {
+            let used = &self.used;
+            self.uses.retain(|(page, at)| used[*page as usize].0 == *at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each use of a file that fits was kept for ever.
+    #[test]
+    fn uses_take_no_more_memory_than_pages() {
+        let mut cache = BlockCache::new(8, 8);
+        for page in (0..8).cycle().take(10_000) {
+            assert_eq!(cache.use_page(page, true), None);
+            assert!(cache.uses.len() <= 2 * 8 + 64);
+        }
+        let mut small = BlockCache::new(8, 4);
+        let order = [0, 1, 2, 3, 0, 0, 1, 4, 5, 0, 6];
+        let left = order.map(|page| small.use_page(page, true));
+        let left: Vec<u64> = left.into_iter().flatten().collect();
+        assert_eq!(left, [2, 3, 1]);
     }
 }
