@@ -27,9 +27,9 @@ use std::ops::Range;
 
 const PAGE: u64 = 4096;
 const LINE: u64 = 64;
-/// Lock and map of a page.
-const HEADER: u64 = 16;
+/// Where the map of a page is, behind its lock, and the slots of eight bytes of it.
 const MAP_AT: u64 = 8;
+const OF_MAP: u64 = 64;
 /// What a copy moves at once.
 const WORD: u64 = 16;
 /// Operations in a stretch, and in a thread's chunk.
@@ -135,6 +135,8 @@ struct Viper {
     pages: Array,
     local: Bytes,
     slots_per_page: u64,
+    /// Bytes of a page's lock and map.
+    header: u64,
     /// By slot; none if its mark is clear.
     slots: Vec<Option<Pair>>,
     /// Each thread's next slot: 0 if it has no page.
@@ -157,7 +159,7 @@ fn viper(options: &KernelOptions) -> Shared<Viper> {
     let (records, ops) = (scaled("records"), scaled("ops"));
     let threads = u64::from(options.threads);
     let pair = count("key") + count("value");
-    let slots_per_page = (PAGE - HEADER) / pair;
+    let (header, slots_per_page) = layout(pair);
     // A thread may leave a page half full.
     let pages = (records + ops).div_ceil(slots_per_page) + threads;
     let mut arena = Arena::default();
@@ -179,6 +181,7 @@ fn viper(options: &KernelOptions) -> Shared<Viper> {
         local,
         footprint: arena.footprint(),
         slots_per_page,
+        header,
         slots: vec![None; (pages * slots_per_page) as usize],
         next: vec![0; options.threads as usize],
         pages_used: 0,
@@ -188,6 +191,18 @@ fn viper(options: &KernelOptions) -> Shared<Viper> {
     };
     viper.empty();
     Shared(viper)
+}
+
+/// Bytes of a page's lock and map, and how many pairs of so many bytes are behind them: as many as
+/// a map has bits for.
+fn layout(pair: u64) -> (u64, u64) {
+    let of_words = (1..).map(|words| {
+        let header = MAP_AT + 8 * words;
+        (header, (PAGE - header) / pair, words * OF_MAP)
+    });
+    let mut fitting = of_words.filter(|(_, slots, bits)| slots <= bits);
+    let (header, slots, _) = fitting.next().expect("a page has fewer slots than bits");
+    (header, slots)
 }
 
 /// An invertible mix that is never 0.
@@ -240,7 +255,19 @@ impl Viper {
     }
 
     fn pair_at(&self, slot: u64) -> u64 {
-        self.page_at(slot) + HEADER + slot % self.slots_per_page * self.pair
+        self.page_at(slot) + self.header + slot % self.slots_per_page * self.pair
+    }
+
+    /// The word of its page's map that has the mark of a slot.
+    fn mark_at(&self, slot: u64) -> u64 {
+        self.page_at(slot) + MAP_AT + slot % self.slots_per_page / OF_MAP * 8
+    }
+
+    /// Sends the mark of a slot to memory, with its page's lock where the two share a line.
+    fn persist_mark(&self, rec: &mut Recorder, slot: u64) {
+        let (page, mark) = (self.page_at(slot), self.mark_at(slot));
+        let start = if mark - page < LINE { page } else { mark };
+        Viper::persist(rec, start, mark + 8 - start);
     }
 
     /// Addresses of the words of `bytes` from `start` on; none crosses a line.
@@ -277,7 +304,8 @@ impl Viper {
             true => {
                 self.pages_used += 1;
                 let slot = (self.pages_used - 1) * self.slots_per_page;
-                rec.store(self.page_at(slot) + MAP_AT);
+                let words = (MAP_AT..self.header).step_by(8);
+                words.for_each(|at| rec.store(self.page_at(slot) + at));
                 slot
             }
             false => next,
@@ -295,8 +323,8 @@ impl Viper {
         Viper::words(pair, self.pair).for_each(|word| rec.store(word));
         Viper::persist(rec, pair, self.pair);
         self.slots[slot as usize] = Some(Pair { key, version: 1 });
-        rec.store(page + MAP_AT);
-        Viper::persist(rec, page, HEADER);
+        rec.store(self.mark_at(slot));
+        self.persist_mark(rec, slot);
         self.index.insert(rec, hash(key), slot as u32);
         rec.store(page);
     }
@@ -353,8 +381,8 @@ impl Viper {
         let slot = u64::from(found.offset);
         let header = self.page_at(slot);
         rec.store_after(header, page);
-        rec.store_after(header + MAP_AT, page);
-        Viper::persist(rec, header, HEADER);
+        rec.store_after(self.mark_at(slot), page);
+        self.persist_mark(rec, slot);
         self.slots[slot as usize] = None;
         self.index.remove(rec, &found);
         rec.store_after(header, page);

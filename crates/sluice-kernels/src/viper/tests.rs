@@ -71,15 +71,20 @@ fn a_pair_lost_or_read_wrong_is_seen() {
 /// The pages of 4 KiB hold 18 pairs of 216 B or 7 of 532 B, and the index is the program's own.
 #[test]
 fn pairs_lie_in_pages_and_the_index_apart() {
-    for (key, value, slots) in [("16", "200", 18), ("32", "500", 7)] {
+    // More pairs than the map had bits for shared its one word.
+    for (key, value, slots) in [("16", "200", 18), ("32", "500", 7), ("8", "8", 253)] {
         let kernel = viper(&of(1, 1, &[("key", key), ("value", value)]));
         assert_eq!(kernel.0.slots_per_page, slots);
         let pages = 1_200_u64.div_ceil(slots) + 1;
         let Bytes(stored) = kernel.0.footprint;
         assert_eq!(stored - kernel.0.local.0, pages * PAGE);
+        let mut marks = std::collections::BTreeMap::new();
         for slot in 0..slots {
+            *marks.entry(kernel.0.mark_at(slot)).or_insert(0) += 1;
+            assert!(kernel.0.mark_at(slot) + 8 <= kernel.0.pair_at(0));
             assert!(kernel.0.pair_at(slot) + kernel.0.pair <= kernel.0.page_at(0) + PAGE);
         }
+        assert!(marks.values().all(|of_word| *of_word <= 64), "{marks:?}");
         assert!(kernel.0.local.0 > 2 << 20);
     }
 }
