@@ -22,6 +22,7 @@ pub struct Resource {
     /// - `snoop filter`: requests wait for a tracker, or all entries are busy
     /// - `cache`, `channel` or `die` of a CXL-SSD; its cache by the mean number of accesses that
     ///   wait for it, at most 1
+    /// - `dram` of an endpoint: an access waits for its channel
     /// - `requester`, its queue or its interval
     pub kind: &'static str,
     /// Which of its kind, by its name.
@@ -53,7 +54,8 @@ impl Bottleneck<'_> {
             .directions()
             .chain(self.controllers())
             .chain(self.filters())
-            .chain(self.devices());
+            .chain(self.devices())
+            .chain(self.drams());
         // Of equals the first: the last of `max_by` would be another.
         let best = all.max_by(|a, b| a.busy.cmp(&b.busy).then(Ordering::Greater));
         match best {
@@ -116,6 +118,17 @@ impl Bottleneck<'_> {
                 kind,
                 name: self.name(id),
                 busy: busy.min(time),
+            })
+        })
+    }
+
+    fn drams(&self) -> impl Iterator<Item = Resource> {
+        let (until, time) = (self.stats.until, self.stats.time());
+        self.endpoints.iter().filter_map(move |(id, endpoint)| {
+            endpoint.waited(until).map(|waited| Resource {
+                kind: "dram",
+                name: self.name(id),
+                busy: waited.min(time),
             })
         })
     }

@@ -4,8 +4,9 @@ use super::ids::PacketId;
 use super::packet::{Delay, Packet};
 use super::parts::Part;
 use super::shares::Shares;
+use super::waits::{Reordered, Waits};
 use sluice_host::Reply;
-use sluice_model::dram::{Dram, DramLayout, Scheduled};
+use sluice_model::dram::{Dram, DramLayout};
 use sluice_model::{Completion, Device, DeviceConfig, DeviceError, Hint, Op, Request, Stats};
 use sluice_params::choices;
 use sluice_units::Ps;
@@ -54,6 +55,14 @@ pub trait ExternalMemory {
     /// Answers that could not be, and in whose place something else was taken.
     fn refused(&self) -> u64 {
         0
+    }
+
+    /// Counting begins.
+    fn begin(&mut self, _now: Ps) {}
+
+    /// How long something waited for it since then, if it knows.
+    fn waited(&self, _until: Ps) -> Option<Ps> {
+        None
     }
 }
 
@@ -115,23 +124,31 @@ impl EndpointSettings {
     }
 }
 
-impl ExternalMemory for Scheduled {
+impl ExternalMemory for Reordered {
     fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
         let op = if request.is_write {
             Op::Write
         } else {
             Op::Read
         };
-        Scheduled::request(self, now, u64::from(request.id.0), request.addr, op);
+        Reordered::request(self, now, request.id, request.addr, op);
         Answer::Later
     }
 
     fn next_at(&self) -> Option<Ps> {
-        Scheduled::next_at(self)
+        Reordered::next_at(self)
     }
 
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
-        Scheduled::advance(self, now, |id| done(PacketId(id as u32)));
+        Reordered::advance(self, now, done);
+    }
+
+    fn begin(&mut self, now: Ps) {
+        self.waits.begin(now);
+    }
+
+    fn waited(&self, until: Ps) -> Option<Ps> {
+        Some(self.waits.most(until))
     }
 }
 
@@ -157,7 +174,7 @@ choices! {
 /// A memory at work.
 enum Memory {
     Fixed { read: Ps, write: Ps },
-    Dram(Box<Dram>),
+    Dram(Box<(Dram, Waits)>),
     Device(Box<AheadDevice>),
     External(Option<Box<dyn ExternalMemory>>),
 }
@@ -248,8 +265,8 @@ impl Endpoint {
                 write: *write,
             },
             MemorySettings::Dram { layout, queue } => match queue {
-                Some(entries) => Memory::External(Some(Box::new(Scheduled::new(layout, *entries)))),
-                None => Memory::Dram(Box::new(Dram::new(layout))),
+                Some(entries) => Memory::External(Some(Box::new(Reordered::new(layout, *entries)))),
+                None => Memory::Dram(Box::new((Dram::new(layout), Waits::new(layout)))),
             },
             // The model loads none: the caller puts the device there.
             MemorySettings::Device(config) if needs_objects(config) => Memory::External(None),
@@ -297,6 +314,20 @@ impl Endpoint {
     pub fn begin(&mut self, now: Ps) {
         self.shares.begin(now);
         self.before = self.device().map(|device| Box::new(*device.stats()));
+        match &mut self.memory {
+            Memory::Dram(it) => it.1.begin(now),
+            Memory::External(Some(memory)) => memory.begin(now),
+            _ => {}
+        }
+    }
+
+    /// How long accesses have waited for DRAM since the counting began.
+    pub fn waited(&self, until: Ps) -> Option<Ps> {
+        match &self.memory {
+            Memory::Dram(it) => Some(it.1.most(until)),
+            Memory::External(Some(memory)) => memory.waited(until),
+            _ => None,
+        }
     }
 
     /// Puts a device in the place of the one it has, or of one that needs shared objects.
@@ -404,7 +435,12 @@ impl Endpoint {
                 let time = if request.is_write { *write } else { *read };
                 Answer::At(Ps(now.0 + time.0))
             }
-            Memory::Dram(dram) => Answer::At(dram.access(now, request.addr, op).done_at),
+            Memory::Dram(it) => {
+                let (dram, waits) = &mut **it;
+                let done_at = dram.access(now, request.addr, op).done_at;
+                waits.count(dram.channel_of(request.addr), now, done_at);
+                Answer::At(done_at)
+            }
             Memory::Device(device) => Answer::At(device.access(now, request.addr, op).done_at),
             Memory::External(memory) => {
                 let memory = memory.as_mut().expect("an external memory is attached");

@@ -35,6 +35,7 @@ mod shares;
 mod spec;
 mod stats;
 mod topology;
+mod waits;
 
 pub use answers::{HostEvent, HostNews};
 pub use bottleneck::Resource;

@@ -23,10 +23,12 @@ class Bottleneck:
     kind: str
     """A `link` at a device, the port of a `switch`, a `controller`, or a `snoop filter` (requests
     wait for a tracker, or all entries are busy). Of a CXL-SSD the `cache` (the mean number of
-    accesses that wait for an MSHR or a way, at most 1), a `channel` or a `die`. A `requester` if
-    all these are idle for a tenth of the time or more."""
+    accesses that wait for an MSHR or a way, at most 1), a `channel` or a `die`. Of an endpoint of
+    DRAM its `dram` (an access waits for its channel). A `requester` if all these are idle for a
+    tenth of the time or more."""
     name: str
-    """Its name."""
+    """The name of the node, with its number if its group has several. `m0.3` is logical device 3
+    of `m0`, of a `controller`. A direction of a link is `m0 to s1`."""
     utility: float | None
     """Busy share of the time."""
 

@@ -211,6 +211,12 @@ impl Dram {
         }
     }
 
+    /// The channel that has an address.
+    #[inline]
+    pub fn channel_of(&self, addr: u64) -> usize {
+        self.map.place(addr).channel as usize
+    }
+
     /// How it is put together.
     pub fn layout(&self) -> &DramLayout {
         &self.layout

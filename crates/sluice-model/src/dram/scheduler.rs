@@ -114,6 +114,11 @@ impl Scheduled {
         }
     }
 
+    /// The channel that has an address.
+    pub fn channel_of(&self, addr: u64) -> usize {
+        self.dram.channel_of(addr)
+    }
+
     /// When something happens next, if ever.
     pub fn next_at(&self) -> Option<Ps> {
         let due = self.due.first().map(|due| due.0);

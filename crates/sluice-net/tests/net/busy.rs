@@ -466,3 +466,34 @@ fn a_controllers_bandwidth_is_of_the_packets_data() {
         crate::rig::near(measured, 1000.0);
     }
 }
+
+/// DRAM was never named, however long accesses waited for it.
+#[test]
+fn dram_that_is_waited_for_bounds_a_run() {
+    for (order, depth, bandwidth, kind) in [
+        ("arrival", "256", "256000", "dram"),
+        ("fr-fcfs", "256", "256000", "dram"),
+        ("arrival", "256", "2000", "switch"),
+        ("fr-fcfs", "256", "2000", "switch"),
+        ("arrival", "1", "256000", "requester"),
+        ("fr-fcfs", "1", "256000", "requester"),
+    ] {
+        let set = [
+            ("topology.kind", "star"),
+            ("requester.count", "1"),
+            ("requester.depth", depth),
+            ("endpoint.count", "1"),
+            ("endpoint.type", "dram"),
+            ("endpoint.dram_channels", "1"),
+            ("endpoint.dram_order", order),
+            ("link.bandwidth", bandwidth),
+        ];
+        let fabric = run(&set, LENGTH);
+        let (found, time) = (fabric.bottleneck(), fabric.stats().time());
+        assert_eq!(found.kind, kind, "{order}, {depth}: {found:?}");
+        assert!(found.busy <= time);
+        if kind == "dram" {
+            is(&found, "dram", "m0");
+        }
+    }
+}
