@@ -270,55 +270,6 @@ fn sleep(sleeps: &[u64], rounds: u64) -> HostStats {
     simulate(&host, flash("2us"), &mut program, length, &mut |_| true).0
 }
 
-/// The clock stood still, and the program went on.
-#[test]
-fn a_run_ends_with_the_clock() {
-    let slept = |rounds| {
-        let (mut program, length) = (
-            Napper(rounds),
-            RunLength {
-                warmup: 0,
-                measured: u64::MAX,
-                sample_every: Ps::ZERO,
-            },
-        );
-        simulate(
-            &switching(1),
-            flash("2us"),
-            &mut program,
-            length,
-            &mut |_| true,
-        )
-        .0
-    };
-    let (before, after) = (slept(2), slept(1_000));
-    assert!(before.until <= Ps::LAST && before.until > Ps(Ps::LAST.0 / 2));
-    assert_eq!(before.instructions, 2);
-    assert!(after.until > Ps::LAST && after.instructions < 10);
-}
-
-/// Sleeps for long, so many times.
-struct Napper(u64);
-
-impl Program for Napper {
-    fn footprint(&self) -> Bytes {
-        Bytes(1 << 20)
-    }
-
-    fn threads(&self) -> u32 {
-        1
-    }
-
-    fn fill(&mut self, _: u32, out: &mut Vec<Instr>) -> Step {
-        if self.0 == 0 {
-            return Step::End;
-        }
-        self.0 -= 1;
-        out.push(work(1));
-        Step::Sleep(Ps(Ps::LAST.0 / 3))
-    }
-}
-
 #[test]
 fn a_sleeper_leaves_its_core_for_as_long_as_it_says() {
     let alone = sleep(&[5], 10);
