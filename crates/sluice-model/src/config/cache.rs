@@ -75,8 +75,9 @@ sluice_params::params! {
             meaning: "when the read of a page begins that takes the place of a written one. \
                       behind: at once; wait: when the written page has been programmed, or with \
                       ftl.write_buffer the superpage that makes room for it",
-            source: "assumed: behind, as FEMU answers writes from its buffer. Cylon section 4.2 \
-                     waits: the entry of the page is reset when the write has ended",
+            source: "assumed: behind. Cylon's Algorithm 1 resumes the vCPU after its fill, and \
+                     evicts a written page by another request. Section 4.3.1 clears that page's \
+                     entry after its write; neither says that a miss waits for it",
         }
         evicts_at_fill: bool {
             key: "cache.evict_at",
@@ -88,8 +89,8 @@ sluice_params::params! {
                       the one on its way. A miss is answered before its fill, so that it cannot \
                       wait for a page to leave: fill takes neither dirty_eviction = wait nor a \
                       replacement",
-            source: "assumed: miss. Cylon evicts when it inserts a page that it has read (section \
-                     4.2, Algorithm 1), and programs a written page before it goes on (4.3.1)",
+            source: "assumed: miss, which live runs can do too. Cylon section 4.2 evicts when it \
+                     inserts a page that it has read",
         }
         awaits_programs: bool {
             key: "cache.store_done",
