@@ -45,6 +45,9 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
     >>> result.cache.misses > 1000
     True
     """
+    if isinstance(command, str | bytes):
+        raise InputError(f"bad command: {command!r}; expected a list of words, such as"
+                         f" {command.split()!r}")
     words = [os.fspath(word) for word in command]
     seed = checked(seed)
     values = given(overrides).items()

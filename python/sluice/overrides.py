@@ -6,13 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sluice.errors import InputError
+
 
 def given(overrides: Mapping[str, object] | None) -> dict[str, object]:
-    """A ``dict`` of any mapping. A truth value is the ``yes`` or ``no`` of the command line.
+    """A ``dict`` of any mapping. A truth value is the ``yes`` or ``no`` of the command line. Raises
+    ``InputError`` for what is no mapping, such as a workload in the wrong place.
 
     >>> given({"device.persistent": True, "nand.channels": 4})
     {'device.persistent': 'yes', 'nand.channels': 4}
     """
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise InputError(f"bad overrides: {overrides!r}; expected a mapping such as"
+                         ' {"cache.capacity": "16MiB"}')
     return {key: _value(value) for key, value in (overrides or {}).items()}
 
 

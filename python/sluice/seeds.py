@@ -9,9 +9,9 @@ from sluice.errors import BadValueError
 MOST = 2**64 - 1
 
 
-def whole(key: str, value: object, most: int = MOST) -> int:
+def whole(key: str, value: object, most: int = MOST, least: int = 0) -> int:
     """The value of an argument. Raises ``BadValueError`` for what is no whole number, or one that
-    is too large.
+    is too small or too large.
 
     >>> whole("warmup", 7)
     7
@@ -20,8 +20,8 @@ def whole(key: str, value: object, most: int = MOST) -> int:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = -1
-    if not 0 <= number <= most:
-        expected = f"a whole number from 0 to {most}"
+    if not least <= number <= most:
+        expected = f"a whole number from {least} to {most}"
         raise BadValueError(f"bad value for `{key}`: {value!r}; expected {expected}", key=key,
                             value=str(value), expected=expected)
     return number

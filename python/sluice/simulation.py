@@ -85,7 +85,8 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     """
     with _bar(progress, "requests") as told:
         return Result(_core.simulate_fabric(fabric, given(overrides), whole("warmup", warmup),
-                                            whole("requests", requests), checked(seed), told))
+                                            whole("requests", requests, least=1), checked(seed),
+                                            told))
 
 
 def _took_all(warmup: int, what: str) -> WorkloadError:

@@ -47,6 +47,8 @@ def test_errors_have_their_classes() -> None:
     with pytest.raises(sluice.BadValueError) as bad:
         sluice.simulate_fabric("esf", {"routing.policy": "adaptve"})
     assert bad.value.key == "routing.policy"
+    with pytest.raises(sluice.BadValueError, match="`requests`: 0; expected a whole number from 1"):
+        sluice.simulate_fabric("esf", requests=0)
     with pytest.raises(sluice.ConfigError, match="raise switch.ports"):
         sluice.simulate_fabric("esf", {"switch.ports": 2})
     with pytest.raises(sluice.WorkloadError, match="deadlock after"):

@@ -52,6 +52,8 @@ def test_failures_are_of_their_kinds() -> None:
     with pytest.raises(sluice.RunError, match="ended with status 3") as failed:
         sluice.run([sys.executable, "-c", "raise SystemExit(3)"], overrides=DEVICE)
     assert failed.value.status == 3 and failed.value.result.cache.misses > 0
+    with pytest.raises(sluice.InputError, match="bad command: 'true'; expected a list"):
+        sluice.run("true")
     with pytest.raises(sluice.InputError, match="cache.polcy"):
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
     with pytest.raises(sluice.ControlError):

@@ -231,6 +231,20 @@ def test_a_run_that_had_ended_on_a_lost_worker_is_waited_for_again(lab: Lab) -> 
     assert [found[arguments].problem for arguments in (("sim", "1"), ("sim", "2"))] == ["", ""]
 
 
+def test_a_run_that_measures_time_stays_on_this_machine(lab: Lab) -> None:
+    """Two runs of a live sweep went to workers, since each was the only one left to run."""
+    from types import SimpleNamespace
+
+    from sluice.errors import ExperimentError
+    from sluice.reproduce.engines import Program
+    from sluice.reproduce.engines import cluster as engine
+
+    todo: dict[tuple[str, ...], dict[str, str]] = {("run", "1"): {}}
+    with pytest.raises(ExperimentError, match="--engine local does that"):
+        next(engine.Cluster(SimpleNamespace(), "dask", 60).outcomes(
+            Program(lab.sluice), todo, alone=True))
+
+
 def test_a_worker_with_another_program_is_told(lab: Lab, tmp_path: Path) -> None:
     from sluice.reproduce.engines import cluster as engine
 

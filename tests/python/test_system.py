@@ -57,6 +57,8 @@ def test_errors_are_the_package_s_own() -> None:
         sluice.simulate_system("base-cssd", "srad", {"cpu.threads": 4})
     with pytest.raises(sluice.ImpossibleError, match="system.scale = 0"):
         sluice.simulate_system("base-cssd", "srad", scale=0)
+    with pytest.raises(sluice.InputError, match="bad overrides: 'ycsb'; expected a mapping"):
+        sluice.simulate_system("base-cssd", "srad", "ycsb")  # type: ignore[arg-type]
     for timeline, said in [("soon", "a number with a unit"), ("1ps", "1us at least"),
                            ("0us", "1us at least")]:
         with pytest.raises(sluice.BadValueError, match=f"`timeline`.*{said}"):

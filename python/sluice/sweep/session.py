@@ -94,11 +94,12 @@ class Session:
         progress.start(f"sweep, shard {shard}" if shard else "sweep", labels)
         # Whether the measures are there is known after one run. What draws and writes takes most
         # of a second to import, which is as well spent while the others run.
-        self._runner.run([runs[0].arguments], progress.told, alone=True)
+        live = self._plan.experiment.live
+        self._runner.run([runs[0].arguments], progress.told, alone=live)
         self._measured(runs[:1])
         threading.Thread(target=_writers, name="import").start()
         with _all_kept():
-            self._runner.run(labels, progress.told, alone=self._plan.experiment.live)
+            self._runner.run(labels, progress.told, alone=live)
         progress.clear()
         return runs
 

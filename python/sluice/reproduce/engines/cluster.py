@@ -77,7 +77,7 @@ class Cluster:
     def outcomes(self, program: Program, todo: Mapping[Arguments, Digests], alone: bool
                  ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """See :class:`sluice.reproduce.engines.Engine`."""
-        if alone and len(todo) > 1:
+        if alone:
             raise ExperimentError(f"--engine {self._name}: these runs measure time, one after"
                                   " another on this machine; --engine local does that")
         ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
