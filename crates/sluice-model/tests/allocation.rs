@@ -184,6 +184,31 @@ fn a_translation_layer_at_work_allocates_nothing() {
     }
 }
 
+/// Translation pages and failed attempts are programmed in the write log's name, and nobody asks
+/// for their ends.
+#[test]
+fn a_write_log_above_a_map_in_flash_allocates_nothing() {
+    for priority in ["fifo", "read_first"] {
+        let mut device = device(&[
+            ("device.capacity", "64MiB"),
+            ("cache.capacity", "64KiB"),
+            ("write_log.capacity", "64KiB"),
+            ("nand.pages_per_block", "16"),
+            ("nand.program_failure", "20000"),
+            ("nand.priority", priority),
+            ("ftl.mapping", "dftl"),
+            ("ftl.mapping_cache", "4KiB"),
+            ("ftl.overprovision", "40%"),
+            ("ftl.precondition", "none"),
+        ]);
+        let before = ALLOC.counts();
+        exercise(&mut device, 60_000);
+        assert_eq!(ALLOC.counts(), before, "{priority} allocates");
+        let stats = device.stats();
+        assert!(stats.translation_programs > 1_000, "not busy: {stats:?}");
+    }
+}
+
 /// Queues of posted work, suspension, planes and wear have their memory from the start.
 #[test]
 fn read_first_scheduling_and_wear_allocate_nothing_either() {

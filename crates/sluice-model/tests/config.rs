@@ -198,7 +198,7 @@ fn a_bandwidth_has_a_unit_or_is_a_number_of_megabytes() {
 }
 
 /// Values that contradict each other, and what the message must say.
-const IMPOSSIBLE: [(&[(&str, &str)], &str); 9] = [
+const IMPOSSIBLE: [(&[(&str, &str)], &str); 11] = [
     (
         &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
         "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
@@ -238,6 +238,24 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 9] = [
         "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a plane has 108 spare blocks, of which \
              garbage collection needs 2 to write to: over-provision more, or set a threshold of at \
              most 106 blocks",
+    ),
+    (
+        &[
+            ("device.capacity", "16MiB"),
+            ("ftl.write_buffer", "65"),
+            ("ftl.superblock", "64"),
+        ],
+        "ftl.write_buffer = 65, ftl.superblock = 64: a buffer of 4160 pages; the device has 4096",
+    ),
+    (
+        &[
+            ("nand.priority", "read_first"),
+            ("nand.channels", "1024"),
+            ("nand.dies", "1024"),
+            ("nand.write_queue", "129"),
+        ],
+        "nand.write_queue = 129, nand.priority = read_first: 1048576 dies have room for at most \
+         128 each",
     ),
 ];
 

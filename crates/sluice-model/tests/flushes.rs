@@ -73,6 +73,29 @@ fn a_flushed_page_does_not_stay_in_the_write_buffer() {
     assert_eq!(flush(&mut device, 7, 1), Ok(false));
 }
 
+/// A range is looked up page by page, or the whole cache is: what lies outside stays written.
+#[test]
+fn a_flush_of_many_pages_programs_those_of_its_range_alone() {
+    for (first, count) in [(0, 3), (2, 5), (4, 60), (0, 4096)] {
+        let mut device = device(&[]);
+        for lpn in 0..10 {
+            write(&mut device, now(0), lpn * 3);
+        }
+        let request = BlockRequest::new(BlockOp::Flush, Lpn::of(first), count);
+        let done = device.block(now(1), request, &mut ()).unwrap();
+        let inside = (0..10).filter(|lpn| (first..first + count).contains(&(lpn * 3)));
+        let inside = inside.count() as u64;
+        assert_eq!(
+            (done.cached, device.stats().flushes),
+            (inside, inside),
+            "{first} {count}"
+        );
+        let rest = BlockRequest::new(BlockOp::Flush, Lpn::of(0), 4096);
+        device.block(now(2), rest, &mut ()).unwrap();
+        assert_eq!(device.stats().flushes, 10);
+    }
+}
+
 #[test]
 fn a_block_read_of_a_page_that_the_log_has_whole_costs_no_flash() {
     let mut device = device(&[("write_log.capacity", "1MiB")]);

@@ -42,6 +42,22 @@ fn access(device: &mut Device, now: Ps, addr: u64, op: Op) -> (Ps, ServedBy) {
     (completion.done_at - now - front, completion.served_by)
 }
 
+/// Misses that wait for an MSHR entry have their pages moved far in the future: a hit of today
+/// waited for that.
+#[test]
+fn hits_do_not_wait_for_the_moves_of_misses_that_wait() {
+    let (mut device, _) = device(&[("write_log.capacity", "none"), ("mshr.entries", "1")]);
+    let (page, now) = (Lpn::of(0).addr(PAGE_BYTES), Ps::from_us(1_000));
+    access(&mut device, Ps::ZERO, page, Op::Read);
+    for lpn in 100..110 {
+        access(&mut device, now, Lpn::of(lpn).addr(PAGE_BYTES), Op::Read);
+    }
+    let at = now + Ps::from_us(1);
+    let (time, served_by) = access(&mut device, at, page, Op::Read);
+    assert_eq!(served_by, ServedBy::CacheHit);
+    assert!(time < Ps::from_ns(200), "{time:?}");
+}
+
 /// The log lies above the cache, a line after the other.
 fn logged(place: u64) -> u64 {
     CACHE + place * LINE_BYTES

@@ -380,7 +380,7 @@ impl FtlSettings {
             translation_pages: pages.of_map() as u32,
             entries_per_translation_page: (pages.bytes / ENTRY_BYTES) as u32,
             translation_threshold_blocks: TRANSLATION_GC_BLOCKS as u32,
-            superblock_planes: given.superblock_planes(raw, planes)?,
+            superblock_planes: given.superblock_planes(raw, pages, planes)?,
             gc_threshold_blocks: blocks.threshold as u32,
             gc_background_blocks: blocks.background.unwrap_or(0) as u32,
             gc_blocks_at_once: match given.gc_blocks {
@@ -416,8 +416,21 @@ impl FtlParams {
         }
     }
 
-    fn superblock_planes(&self, raw: &RawConfig, planes: u64) -> Result<u32, ConfigError> {
+    fn superblock_planes(
+        &self,
+        raw: &RawConfig,
+        pages: &Pages,
+        planes: u64,
+    ) -> Result<u32, ConfigError> {
         let width = self.superblock.unwrap_or(planes);
+        let buffered = u64::from(self.write_buffer.unwrap_or(0)) * width;
+        if buffered > u64::from(pages.count) {
+            let message = format!(
+                "a buffer of {buffered} pages; the device has {}",
+                pages.count
+            );
+            return Err(raw.impossible(&["ftl.write_buffer", "ftl.superblock"], message));
+        }
         if !planes.is_multiple_of(width) {
             let message = format!("not a divisor of {planes}, the number of planes");
             return Err(raw.impossible(&["ftl.superblock"], message));

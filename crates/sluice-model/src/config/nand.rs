@@ -411,7 +411,15 @@ impl NandParams {
     pub(super) fn read_first(&self, raw: &RawConfig) -> Result<Option<ReadFirst>, ConfigError> {
         let rules = ReadFirst::new(raw);
         match (self.priority, rules.suspend) {
-            (Priority::ReadFirst, _) => Ok(Some(rules)),
+            (Priority::ReadFirst, _) => {
+                let dies = u64::from(self.channels * self.chips * self.dies);
+                let most = WAITING_MAX / dies;
+                if u64::from(rules.write_queue) > most {
+                    let message = format!("{dies} dies have room for at most {most} each");
+                    return Err(raw.impossible(&["nand.write_queue", "nand.priority"], message));
+                }
+                Ok(Some(rules))
+            }
             (Priority::Fifo, Suspend::None) => Ok(None),
             (Priority::Fifo, Suspend::Program | Suspend::Erase | Suspend::Both) => {
                 let message = "a read suspends other work only where it goes first: set \
@@ -421,6 +429,9 @@ impl NandParams {
         }
     }
 }
+
+/// Operations that may wait at all dies together: 3 GB.
+const WAITING_MAX: u64 = 1 << 27;
 
 impl WearSettings {
     /// Whether blocks can fail, so that others must be able to stand in.

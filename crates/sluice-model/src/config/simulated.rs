@@ -1,10 +1,18 @@
-//! Parameters that only a live run has a use for.
+//! Parameters that a simulation has no use for.
 
 use super::{DeviceConfig, PARAMS};
 use sluice_params::{ConfigError, Param, RawConfig};
 
 /// Each with what a simulation lacks, and what honours it.
-const LIVE_ONLY: [(&str, &str); 4] = [
+const UNUSED: [(&str, &str); 6] = [
+    (
+        "ftl.placement",
+        "no request of a simulation names its plane; BlockRequest of the crate sluice-model does",
+    ),
+    (
+        "ftl.stream_by",
+        "no request of a simulation names its stream; BlockRequest of the crate sluice-model does",
+    ),
     (
         "device.persistent",
         "a simulation holds no contents; `sluice run --place dax:PATH --store file:STORE` keeps \
@@ -27,13 +35,13 @@ const LIVE_ONLY: [(&str, &str); 4] = [
 ];
 
 impl DeviceConfig {
-    /// Checks the values of a device that will be simulated: as [`DeviceConfig::new`], and what
-    /// only a live run could honour has its default.
+    /// Checks the values of a device that will be simulated: as [`DeviceConfig::new`], and what a
+    /// simulation cannot honour has its default.
     ///
     /// # Errors
     /// [`ConfigError::Impossible`].
     pub fn simulated(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
-        for (key, why) in LIVE_ONLY {
+        for (key, why) in UNUSED {
             let param = param(key);
             if !raw.is_default(param) {
                 let message = format!("{why}; expected {}", param.default);
@@ -71,6 +79,8 @@ mod tests {
     #[test]
     fn each_is_refused_with_its_value_and_what_honours_it() {
         for (key, value, honours) in [
+            ("ftl.placement", "host", "BlockRequest"),
+            ("ftl.stream_by", "host", "BlockRequest"),
             ("device.persistent", "yes", "--store file:STORE"),
             ("device.program_energy", "7", "powercut"),
             ("cache.pin_max", "10%", "mlock"),

@@ -5,6 +5,7 @@ use super::command::Refused;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
 use super::storage::Storage;
+use crate::cache::Peek;
 use crate::ftl::Placement;
 use crate::nand::Origin;
 use crate::request::Effects;
@@ -170,7 +171,8 @@ fn write<O: Observer, E: Effects>(
     storage.write_to(at, lpn, placement);
 }
 
-/// Programs the cached pages of a range that were written, by their places in the cache.
+/// Programs the cached pages of a range that were written: those of a range no longer than the
+/// cache by page, else all by their places in the cache.
 fn flush<O: Observer, E: Effects>(
     storage: &mut Storage<O>,
     at: Ps,
@@ -180,27 +182,47 @@ fn flush<O: Observer, E: Effects>(
 ) {
     storage.stats.block_flushes += 1;
     let first = u64::from(request.lpn);
-    for slot in (0..).map(Slot) {
-        let Some(lpn) = storage.cache.last_in(slot) else {
-            break;
-        };
-        if !(first..first + request.count).contains(&u64::from(lpn)) {
-            continue;
+    let range = first..first + request.count;
+    let cached = storage.cache.len();
+    if request.count <= cached {
+        for lpn in range.map(|lpn| Lpn(lpn as u32)) {
+            if let Some(found) = storage.cache.peek(lpn) {
+                flush_page(storage, at, lpn, found, effects, completion);
+            }
         }
-        let found = storage.cache.peek(lpn).filter(|found| found.slot == slot);
-        let Some(found) = found else {
-            continue;
-        };
-        completion.cached += 1;
-        // The host loses its mapping, so that it sees the next store.
-        if effects.unmap(lpn) || found.is_dirty {
-            storage.cache.mark_clean(lpn);
-            storage.cache.count_program(slot);
-            storage.stats.flushes += 1;
-            let done_at = storage.flush(at.max(found.ready_at), lpn);
-            completion.done_at = completion.done_at.max(done_at);
+    } else {
+        let mut left = cached;
+        for slot in (0..).map(Slot) {
+            let last = storage.cache.last_in(slot).filter(|_| left > 0);
+            let Some(lpn) = last else { break };
+            let found = storage.cache.peek(lpn).filter(|found| found.slot == slot);
+            let Some(found) = found else { continue };
+            left -= 1;
+            if range.contains(&u64::from(lpn)) {
+                flush_page(storage, at, lpn, found, effects, completion);
+            }
         }
     }
     let done_at = storage.flush_buffer(at);
     completion.done_at = completion.done_at.max(done_at);
+}
+
+/// Programs a cached page if it was written.
+fn flush_page<O: Observer, E: Effects>(
+    storage: &mut Storage<O>,
+    at: Ps,
+    lpn: Lpn,
+    found: Peek,
+    effects: &mut E,
+    completion: &mut BlockCompletion,
+) {
+    completion.cached += 1;
+    // The host loses its mapping, so that it sees the next store.
+    if effects.unmap(lpn) || found.is_dirty {
+        storage.cache.mark_clean(lpn);
+        storage.cache.count_program(found.slot);
+        storage.stats.flushes += 1;
+        let done_at = storage.flush(at.max(found.ready_at), lpn);
+        completion.done_at = completion.done_at.max(done_at);
+    }
 }

@@ -108,7 +108,12 @@ struct Banks {
     moves: BinaryHeap<Reverse<Planned>>,
     /// Beyond these, the first is moved before its time.
     moves_max: usize,
+    /// The time of the latest access.
+    now: Ps,
 }
+
+/// Misses beyond the MSHR entries, which wait for one: they have planned their moves already.
+const WAITING_MAX: usize = 4096;
 
 /// A move to come. What is due at the same time goes by the number of its slot or entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,8 +143,8 @@ impl Banks {
             .dram
             .as_ref()
             .filter(|_| settings.memory.is_none())?;
-        // For each fill in flight, its page and the one that left for it.
-        let pages = 2 * settings.mshr.entries as usize;
+        // For each fill in flight or to come, its page and the one that left for it.
+        let pages = 2 * (settings.mshr.entries as usize + WAITING_MAX);
         // For each page that compaction works on, the lines that it reads.
         let lines = settings.write_log.as_ref().map_or(0, |log| {
             log.coalescing_buffers as usize * (settings.page_bytes() / LINE_BYTES) as usize
@@ -151,6 +156,7 @@ impl Banks {
             log: u64::from(settings.cache.pages) * settings.page_bytes(),
             moves: BinaryHeap::with_capacity(moves_max),
             moves_max,
+            now: Ps::ZERO,
         })
     }
 
@@ -169,14 +175,15 @@ impl Banks {
 
     fn line(&mut self, at: Ps, addr: u64, op: Op) -> Ps {
         while self.moves.peek().is_some_and(|first| first.0.at <= at) {
-            self.move_first();
+            self.move_first(at);
         }
+        self.now = self.now.max(at);
         self.dram.access(at, addr, op).done_at - at
     }
 
     fn plan(&mut self, at: Ps, kind: Move) {
         if self.moves.len() == self.moves_max {
-            self.move_first();
+            self.move_first(self.now);
         }
         let number = match kind {
             Move::ReadPage(slot) | Move::WritePage(slot) => slot.0,
@@ -185,7 +192,9 @@ impl Banks {
         self.moves.push(Reverse(Planned { at, number, kind }));
     }
 
-    fn move_first(&mut self) {
+    /// Moves what is due first, at its time or `latest`. Banks do not go back in time: a move from
+    /// the future would have every access until then wait for it.
+    fn move_first(&mut self, latest: Ps) {
         let Some(Reverse(Planned { at, kind, .. })) = self.moves.pop() else {
             return;
         };
@@ -196,7 +205,8 @@ impl Banks {
             Move::WriteLogged(entry) => (self.logged(entry), LINE_BYTES, Op::Write),
         };
         for line in 0..bytes / LINE_BYTES {
-            self.dram.access(at, first + line * LINE_BYTES, op);
+            self.dram
+                .access(at.min(latest), first + line * LINE_BYTES, op);
         }
     }
 }

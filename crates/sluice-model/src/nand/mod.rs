@@ -11,6 +11,7 @@ mod array;
 mod cells;
 mod divisor;
 mod flash;
+mod log_ends;
 mod op;
 mod posted;
 mod queues;
@@ -27,6 +28,7 @@ use divisor::Divisor;
 pub(crate) use flash::Flash;
 pub(crate) use flash::Outlook;
 pub use flash::{BadBlock, Origin, ProgramEnd, Served};
+use log_ends::LogEnds;
 use op::{Op, Verb};
 use posted::{Posted, PostedOp};
 use queues::Queues;
@@ -41,8 +43,8 @@ pub(crate) struct Nand {
     posted: Option<Posted>,
     /// What is asked for ahead of its time.
     ahead: Ahead,
-    /// Programs of the write log in FIFO order, until the log has the times of their ends.
-    log_programs: Vec<(Ppn, Ps)>,
+    /// Programs of the write log where the order is that of requests.
+    log_ends: LogEnds,
     /// The latest program that a store waits for.
     stored: Option<Served>,
     /// Whether planes and pages within blocks matter.
@@ -68,7 +70,7 @@ impl Nand {
             array,
             posted: rules.map(|rules| Posted::new(&settings.nand, rules, log_programs)),
             ahead: Ahead::new(),
-            log_programs: Vec::with_capacity(log_programs as usize),
+            log_ends: LogEnds::new(log_programs),
             stored: None,
             places: settings.nand.planes > 1,
         }
@@ -161,6 +163,10 @@ impl Nand {
     /// moment that an earlier answer named.
     pub fn program_end(&mut self, now: Ps, ppn: Ppn) -> ProgramEnd {
         let die = self.layout.die_of(ppn);
+        match &mut self.posted {
+            Some(posted) => posted.ask(ppn),
+            None => self.log_ends.ask(ppn),
+        }
         while let Some(dated) = self.ahead.take_of_die(now, die) {
             self.start(&dated);
         }
@@ -170,10 +176,8 @@ impl Nand {
         if let Some(posted) = &mut self.posted {
             return posted.program_end(now, die, ppn, &mut self.array);
         }
-        let mut known = self.log_programs.iter();
-        let place = known.position(|program| program.0 == ppn);
-        let place = place.expect("the log asks until it knows the end");
-        ProgramEnd::At(self.log_programs.swap_remove(place).1)
+        let end = self.log_ends.take(ppn);
+        ProgramEnd::At(end.expect("the log asks until it knows the end"))
     }
 
     #[inline]
@@ -244,7 +248,7 @@ impl Nand {
         }
         let (start, run) = self.array.append(at, at, &asked.op);
         match (dated.programs, asked.op.origin) {
-            (Some(ppn), Origin::Log) => self.log_programs.push((ppn, run.end)),
+            (Some(ppn), Origin::Log) => self.log_ends.begin(ppn, run.end),
             (Some(_), Origin::Store) => {
                 self.stored = Some(self.waited(at, start, run.end, &asked.op))
             }

@@ -8,13 +8,13 @@
 
 use super::array::{Array, Run};
 use super::flash::{Origin, ProgramEnd};
+use super::log_ends::LogEnds;
 use super::op::{Group, Op, Verb};
 use crate::config::{MultiPlane, NandSettings, ReadFirst};
 use crate::layout::{Block, Channel, Die};
 use sluice_units::{Ppn, Ps, Table};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, binary_heap::PeekMut};
 use std::ops::Range;
 
 /// The posted work of every die.
@@ -30,9 +30,8 @@ pub(super) struct Posted {
     /// Per block: waiting programs whose data the controller holds.
     held: Table<Block, u32>,
     pages_per_block: u32,
-    /// Programs of the write log that went before later reads, until the log has the times of their
-    /// ends.
-    forced_log: Vec<(Ppn, Ps)>,
+    /// Programs of the write log that went before later reads.
+    log_ends: LogEnds,
     /// Operations made to wait for a read after they had begun.
     pub suspensions: u64,
     /// Operations that went before later reads because a queue was full.
@@ -136,7 +135,7 @@ impl Posted {
             counts: Table::filled(settings.channels, [0; 3]),
             held: Table::filled(blocks, 0),
             pages_per_block: settings.pages_per_block,
-            forced_log: Vec::with_capacity(log_programs as usize),
+            log_ends: LogEnds::new(log_programs),
             suspensions: 0,
             forced: 0,
         }
@@ -176,12 +175,11 @@ impl Posted {
             if begins <= at {
                 self.begin(die, begins, array);
             }
-            let more = self.dies[die].len > 0;
             let again = self.begins_at(die, array);
             let Some(mut top) = self.next[channel].peek_mut() else {
                 return;
             };
-            if more {
+            if self.dies[die].len > 0 {
                 *top = Reverse((again, die));
             } else {
                 PeekMut::pop(top);
@@ -205,6 +203,11 @@ impl Posted {
             .is_some()
     }
 
+    /// The log asks for the end of the page's program.
+    pub fn ask(&mut self, ppn: Ppn) {
+        self.log_ends.ask(ppn);
+    }
+
     /// What is known at `now` of the end of a posted program.
     pub fn program_end(&mut self, now: Ps, die: Die, ppn: Ppn, array: &mut Array) -> ProgramEnd {
         self.play(now, die, array);
@@ -220,8 +223,7 @@ impl Posted {
                 ProgramEnd::NotBefore((begins + asked.op.time).max(now + Ps(1)))
             }
             _ => {
-                let forced = self.forced_log.iter().position(|one| one.0 == ppn);
-                let end = forced.map(|place| self.forced_log.swap_remove(place).1);
+                let end = self.log_ends.take(ppn);
                 ProgramEnd::At(end.map_or(now, |end| end.max(now)))
             }
         }
@@ -296,7 +298,7 @@ impl Posted {
         for index in 0..self.dies[die].running {
             let PostedOp { op, held, .. } = self.peek(die, index);
             if let (Origin::Log, Some(ppn)) = (op.origin, held) {
-                self.forced_log.push((ppn, run.end));
+                self.log_ends.begin(ppn, run.end);
             }
         }
         self.release(die);

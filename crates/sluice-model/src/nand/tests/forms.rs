@@ -314,6 +314,9 @@ fn a_program_of_the_log_ends_when_it_does_although_others_went_first() {
     let mut rig = rig(&[ONE_DIE, &[READ_FIRST, queue]]);
     (1..5).for_each(|page| {
         rig.nand.program(Ps::ZERO, Ppn(page), Origin::Log).unwrap();
+        // The log asks at once, and once more when it may know.
+        let asked = rig.nand.program_end(Ps::ZERO, Ppn(page));
+        assert!(matches!(asked, ProgramEnd::NotBefore(_)), "page {page}");
     });
     let one = BUS + PROGRAM;
     for page in [2, 1] {
