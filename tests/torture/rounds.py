@@ -161,15 +161,22 @@ def _run(command: list[str], mark: str, seconds: float, log: Path, ring=None) ->
                                  env=os.environ | {name: value})
     stop_ring = ring(child.pid) if ring else lambda: ""
     hung = ""
-    if not _has_ended(child, seconds, said, log):
-        left = trouble.processes(mark)
-        hung = f"it took no step for {seconds:.0f} s\n{trouble.stacks(left)}"
-        trouble.kill([*left, child.pid])
-        child.wait()
-        trouble.wait_until_gone(mark, GONE_SECONDS)
-        trouble.remove_sessions(child.pid)
+    try:
+        if not _has_ended(child, seconds, said, log):
+            hung = f"it took no step for {seconds:.0f} s\n{trouble.stacks(trouble.processes(mark))}"
+            _give_up(child, mark)
+    except BaseException:
+        _give_up(child, mark)
+        raise
     answer = stop_ring()
     return child.returncode, hung or answer
+
+
+def _give_up(child: subprocess.Popen, mark: str) -> None:
+    trouble.kill([*trouble.processes(mark), child.pid])
+    child.wait()
+    trouble.wait_until_gone(mark, GONE_SECONDS)
+    trouble.remove_sessions(child.pid)
 
 
 def _native(chosen: Round, tools: Tools, folder: Path, file: str) -> Ended:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -73,6 +74,8 @@ def main() -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+    # What a round has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(given.sluice, build(TARGET / "torture"), given.limit, given.without, given.only,
                   given.keep)
     until = time.monotonic() + given.minutes * 60

@@ -66,9 +66,18 @@ class Ring(threading.Thread):
         return self.fault
 
 
+HOG = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(100_000):
+        pass
+"""
+
+
 def start_hogs(count: int) -> list[subprocess.Popen[bytes]]:
-    """Programs that want a CPU all the time."""
-    return [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Programs that want a CPU all the time, as long as the torture runs."""
+    return [subprocess.Popen([sys.executable, "-c", HOG]) for _ in range(count)]
 
 
 def stop_hogs(hogs: list[subprocess.Popen[bytes]]) -> None:

@@ -311,7 +311,7 @@ macro_rules! host_counters {
 #[macro_export]
 macro_rules! other_run_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Faults on pages of the device, of every kind.
+        /// Faults on pages of the device, but for those that found it mapped (`spurious`).
         Traps: traps as traps;
         /// Sampled pages whose window is over.
         SampledPages: sampled_pages as sampled_pages;

@@ -70,7 +70,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "cmm-h",
-        meaning: "Samsung CMM-H as measured: 1 TiB, 48 GiB cache, 0.6 us hits, 60 us misses",
+        meaning: "Samsung CMM-H as measured: 1 TiB, 48 GiB cache, 0.6 us hits, 79 us misses",
         toml: include_str!("../../../presets/devices/cmm-h.toml"),
     },
     Preset {

@@ -120,7 +120,7 @@ pub struct LiveRun {
 /// What a live device did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// Faults on pages of the device, of every kind.
+    /// Faults on pages of the device, but for those that found it mapped (`trap_kinds.spurious`).
     pub traps: u64,
     /// Traps by kind.
     pub trap_kinds: TrapKinds,

@@ -188,7 +188,7 @@ pub struct ProcessResult {
     pub shared_memory: bool,
     /// It ran to its end. Otherwise it was killed, ended by `_exit`, or became another image.
     pub ended: bool,
-    /// Faults on pages of the device, of every kind.
+    /// Faults on pages of the device, but for those that found it mapped (`trap_kinds.spurious`).
     pub traps: u64,
     /// Traps on a page that was not in the cache.
     pub misses: u64,
@@ -214,7 +214,7 @@ pub struct OtherProcesses {
     pub images: u64,
     /// Processes and images that ran to their end.
     pub ended: u64,
-    /// Faults on pages of the device, of every kind.
+    /// Faults on pages of the device, but for those that found it mapped (`trap_kinds.spurious`).
     pub traps: u64,
     /// Traps on a page that was not in the cache.
     pub misses: u64,
