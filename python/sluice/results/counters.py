@@ -230,7 +230,7 @@ class CounterValues:
     suspensions: int
     """Programs and erases that were suspended for a read, each time they were."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped (`spurious`)."""
     trims: int
     """Pages that the program gave back (`munmap`, `MADV_DONTNEED`) or discarded."""
     tunes: int

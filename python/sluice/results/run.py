@@ -168,7 +168,8 @@ class LiveRun:
     trap_mode: str
     """`event` or `signal`."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
     version: str
     """Version of Sluice."""
     vm: Machine | None = None
@@ -285,7 +286,8 @@ class OneOfSeveral:
     trap_kinds: TrapKinds
     """Traps by kind."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
     workload: WorkloadFigures | None = None
     """The figures of the guest's command alone, without the boot. Only with `--demo`."""
 
@@ -313,7 +315,8 @@ class OtherProcesses:
     shared_bytes: int
     """Bytes of shared memory that they mapped and that stay in DRAM, all together."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +349,8 @@ class ProcessResult:
     shared_memory: bool
     """It is no process: the device of memory that processes share (`--place shared`)."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,7 +373,8 @@ class Region:
     trap_kinds: TrapKinds
     """Traps by kind."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
     wall_s: float
     """How long it took, s."""
 
@@ -443,6 +448,7 @@ class WorkloadFigures:
     trap_kinds: TrapKinds
     """Traps by kind."""
     traps: int
-    """Faults on pages of the device, of every kind."""
+    """Faults on pages of the device, but for those that found it mapped
+    (`trap_kinds.spurious`)."""
     wall_s: float | None
     """How long the command took, on the host, s. `null` if it did not end."""
