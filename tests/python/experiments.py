@@ -69,6 +69,9 @@ kind = "contradiction"
 says = "ten times faster"
 place = "1"
 published = 10
+ours = "max(speedup)"
+tolerance = "5 %"
+why = "as printed"
 holds = "given.limit < 10 and max(speedup) < 10"
 because = [{ says = "the most that the set-up allows", value = "given.limit", unit = "x" }]
 

@@ -29,6 +29,7 @@ from sluice.reproduce.tolerance import Tolerance
 from sluice.reproduce.verdict import Counts, verdict
 
 ROOT = Path(__file__).parents[2] / "experiments"
+BECAUSE = [{"says": "s", "value": "1"}]
 LINE = Grid({"x": ("1us", "2us", "4us")}, {("1us",): 1.0, ("2us",): 2.0, ("4us",): 4.0})
 TABLE = Grid({"w": ("a", "b"), "s": ("one", "two")}, {
     ("a", "one"): 8.0, ("a", "two"): 2.0, ("b", "one"): 9.0, ("b", "two"): 1.0})
@@ -219,10 +220,61 @@ def test_what_is_no_number_is_the_worst_of_a_range() -> None:
 
 @pytest.mark.parametrize(("own", "problem"), [
     ({"kind": "range", "ours": "1", "why": "w"}, "claims.from: a range has from, to or both"),
-    ({"kind": "contradiction", "holds": "1 < 2"}, "claims.because: a contradiction has a reason")])
-def test_a_claim_that_cannot_fail_is_refused(own: dict[str, str], problem: str) -> None:
+    ({"kind": "contradiction", "holds": "1 < 2"}, "claims.because: a contradiction has a reason"),
+    ({"kind": "contradiction", "holds": "1 < 2", "because": BECAUSE}, "claims.ours: is missing"),
+    ({"kind": "contradiction", "holds": "1 < 2", "because": BECAUSE, "ours": "1", "why": "w"},
+     "claims.from: a contradiction compares ours with published"),
+    ({"kind": "contradiction", "holds": "1 < 2", "because": BECAUSE, "ours": "1", "why": "w",
+      "published": "2"}, "claims.tolerance: is missing")])
+def test_a_claim_that_cannot_fail_is_refused(own: dict[str, object], problem: str) -> None:
     with pytest.raises(ExperimentError, match=problem):
         read_claim(Section(Path("e.toml"), "claims", {"says": "s", "place": "p", **own}))
+
+
+@pytest.mark.parametrize(("ours", "holds", "outcome"), [
+    (1.05, "1 < 2", MATCH), (1.05, "2 < 1", MATCH), (1.2, "1 < 2", CONTRADICTS),
+    (1.2, "2 < 1", DIFFERS), (math.nan, "1 < 2", CONTRADICTS)])
+def test_what_matches_contradicts_nothing(ours: float, holds: str, outcome: str) -> None:
+    measured = Grid.one(ours)
+    told = claim("contradiction", measured, Grid.one(1.0), holds=Formula(holds))
+    bounds = claim("contradiction", measured, low=Formula("0.9"), high=Formula("1.1"),
+                   holds=Formula(holds))
+    assert told.outcome == bounds.outcome == outcome
+    # The comparison is there to be read, and says whether it will do.
+    assert [one.good for one in [*told.findings, *bounds.findings]] == [outcome == MATCH] * 2
+
+
+@pytest.mark.parametrize(("last", "outcome"), [
+    ((3.0, 4.0), MATCH), ((), DIFFERS), ((3.0, math.nan), DIFFERS)])
+def test_a_line_of_which_nothing_is_left_does_not_move(
+        last: tuple[float, ...], outcome: str) -> None:
+    cells = {("p", "a"): 1.0, ("p", "b"): 2.0, **dict(zip(
+        [("q", "a"), ("q", "b")], last, strict=False))}
+    grid = Grid({"w": ("p", "q"), "x": ("a", "b")}, cells).thin()
+    assert claim("trend", grid, trend="rises").outcome == outcome
+
+
+def test_hops_without_a_latency_do_not_rise() -> None:
+    experiment = spec.load(ROOT, "esf/fig11")
+    of = next(one for one in experiment.claims if one.trend)
+    axes = {"topology": ("chain", "tree"), "placement": ("alternate",), "hops": ("1", "2", "3")}
+    counts = Grid(axes, {(t, "alternate", h): float(h != "3") for t in ("chain", "tree")
+                         for h in axes["hops"]})
+
+    def judged(of_tree: float) -> str:
+        told = {"1": 1.0, "2": 2.0, "3": math.nan}
+        cells = {(t, "alternate", h): of_tree if (t, h) == ("tree", "2") else told[h]
+                 for t, _, h in counts.cells}
+        return judge(of, {"requests": counts, "latency": Grid(axes, cells)}).outcome
+
+    # A group of which nobody has requests is none; one that has them and no latency is no rise.
+    assert (judged(2.0), judged(math.nan), judged(0.5)) == (MATCH, DIFFERS, DIFFERS)
+
+
+def test_a_loss_is_not_the_direction_of_a_gain() -> None:
+    of = next(one for one in spec.load(ROOT, "esf/fig20").claims if "gain" in one.says)
+    assert judge(of, {"gain": Grid.one(0.09)}).outcome == MATCH
+    assert judge(of, {"gain": Grid.one(-0.3)}).outcome == DIFFERS
 
 
 def test_a_factor_that_nothing_can_keep_is_no_tolerance() -> None:

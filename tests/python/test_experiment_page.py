@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -151,3 +152,29 @@ def test_a_narrow_terminal_has_room_for_every_line_of_the_table(
     assert at_most["wide"] > 60 >= at_most["narrow"], narrow
     words = [{*told.replace(";", "").split()} for told in (wide, narrow)]
     assert words[0] - words[1] <= {"claim"}, narrow
+
+
+def test_quick_and_full_results_are_not_added_up(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = Lab(tmp_path)
+    shutil.copytree(lab.root / "test" / "fig1", lab.root / "test" / "fig2")
+    assert lab.run("test/fig1") == 0
+    capsys.readouterr()
+    assert lab.run("test/fig2", "--quick") == 0
+    assert "left out, for they are of full runs: test/fig1" in capsys.readouterr().err
+    told = (lab.out / "results.md").read_text() + (lab.out / "index.html").read_text()
+    assert "2 of 3 claims match" in told and "2 of 6" not in told and "4 of 6" not in told
+    assert "test/fig2" in told and "test/fig1" not in told
+    # Both of a length stand together.
+    assert lab.run("test/fig2") == 0
+    assert "4 of 6 claims match" in (lab.out / "results.md").read_text()
+
+
+def test_a_contradiction_that_comes_out_as_published_is_a_match(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.write(EXPERIMENT.replace("published = 10\n", "published = 4\n"))
+    assert lab.run() == 0
+    claim = lab.result()["claims"][2]
+    assert (claim["kind"], claim["outcome"]) == ("contradiction", "match")
+    assert [one["good"] for one in claim["findings"]] == [True]
+    assert lab.result()["verdict"] == "match"

@@ -117,6 +117,43 @@ def test_two_labels_leave_it_to_noise(tolerance: str, word: str) -> None:
     assert (found.word, found.permuted, found.no_effect) == (word, (0, 1), False)
 
 
+def test_what_nearly_all_places_have_is_not_strong() -> None:
+    # Exchanging labels either leaves nothing at "b" or changes it: only shuffles of all places tell
+    # that nothing is what nearly all of them have.
+    cells = {(x, y): 0.0 for x in "abcdefgh" for y in "st"} | {("a", "s"): 5.0, ("a", "t"): 5.0}
+    grid = Grid({"x": tuple("abcdefgh"), "y": ("s", "t")}, cells)
+    found = power("range", "at(m, x='b', y='s')", {"m": grid}, high=Formula("0"))
+    assert found.permuted[0] == 0 and found.permuted[1] > 0 and found.no_effect is False
+    matching, tries = found.shuffled
+    assert tries == 24 and matching > 12
+    assert found.word == MEDIUM
+
+
+def test_values_that_are_nowhere_else_are_strong_among_shuffles_too() -> None:
+    found = power("value", "m", {"m": FOUR}, {"published": FOUR}, published=Formula("published"))
+    # A draw that moves nothing is no shuffle.
+    assert found.word == STRONG and found.shuffled[0] == 0 and found.shuffled[1] >= 20
+
+
+def test_where_equal_values_are_no_number_they_are_no_test() -> None:
+    grid = Grid({"x": ("a", "b", "c", "d")}, {("a",): 1.0, ("b",): 3.0, ("c",): 9.0, ("d",): 27.0})
+    ours = "(at(m, x='b') - at(m, x='a')) / (at(m, x='c') - at(m, x='a'))"
+    found = power("range", ours, {"m": grid}, low=Formula("0.05"), high=Formula("2.5"))
+    # With one value everywhere it is 0 / 0. So noise has to tell, and most of it does not.
+    assert found.no_effect is None and found.noise[0] > 12
+    assert found.word == MEDIUM
+    tight = power("range", ours, {"m": grid}, low=Formula("0.2499"), high=Formula("0.2501"))
+    assert (tight.no_effect, tight.word) == (None, STRONG)
+
+
+def test_a_contradiction_does_not_hold_where_the_published_value_comes_out() -> None:
+    # In three orders of six the first value is the published one, and then nothing is contradicted.
+    grid = Grid({"x": ("a", "b", "c")}, {("a",): 1.0, ("b",): 5.0, ("c",): 1.0})
+    found = power("contradiction", "at(m, x='b')", {"m": grid}, published=Formula("1"),
+                  holds=Formula("sum(m) > 0"))
+    assert found.permuted == (0, 4)
+
+
 def test_what_is_true_or_missing_has_no_mean() -> None:
     grid = Grid({"x": ("a", "b")}, {("a",): False, ("b",): math.nan})
     alike = _no_effect(grid)

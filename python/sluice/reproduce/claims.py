@@ -83,8 +83,10 @@ class Power:
     noise: tuple[int, int]
     """How many still match with noise on each measurement: matches, tries."""
     no_effect: bool | None
-    """Whether it matches where each metric has its mean everywhere; ``None`` where it has one value
-    only."""
+    """Whether it matches where each metric has its mean everywhere; ``None`` where that is no test:
+    each has one value only, or what is compared has none then (0 / 0)."""
+    shuffled: tuple[int, int] = (0, 0)
+    """How many still match with all values of each metric dealt out anew: matches, tries."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,7 @@ def read_claim(one: Section) -> Claim:
             raise one.error("unit", f"{common['unit']!r} is the unit of a value; a ratio has none,"
                                     " or is so many x of something")
     elif kind == "range":
-        own |= {key: _formula(one, name) for key, name in (("low", "from"), ("high", "to"))
-                if one.has(name)}
-        if not own.keys() & {"low", "high"}:
-            raise one.error("from", "a range has from, to or both")
+        own |= _bounds(one)
     elif kind in ("order", "trend"):
         own |= {"axis": one.text("axis"), "tolerance": _tolerance(one)}
         if kind == "trend":
@@ -181,7 +180,20 @@ def _contradiction(one: Section) -> dict[str, Any]:
     if not found["because"]:
         raise one.error("because", "a contradiction has a reason at least, such as"
                                    " { says = \"...\", value = \"FORMULA\" }")
-    found |= {key: _formula(one, key) for key in ("published", "ours") if one.has(key)}
+    found |= {"ours": _formula(one, "ours"), "why": one.text("why")}
+    # The engine compares ours with it: what matches is no contradiction.
+    if one.has("published"):
+        return found | {"published": _formula(one, "published"), "tolerance": _tolerance(one)}
+    return found | _bounds(one)
+
+
+def _bounds(one: Section) -> dict[str, Any]:
+    found: dict[str, Any] = {key: _formula(one, name) for key, name in
+                             (("low", "from"), ("high", "to")) if one.has(name)}
+    if not found:
+        raise one.error("from", "a contradiction compares ours with published and its tolerance, or"
+                        " with from, to or both" if one.text("kind") == "contradiction"
+                        else "a range has from, to or both")
     return found
 
 

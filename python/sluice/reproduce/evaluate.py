@@ -18,7 +18,7 @@ from sluice.reproduce.power import with_power
 from sluice.reproduce.spec import Experiment, Metric
 from sluice.reproduce.verdict import verdict
 
-SCHEMA = "sluice.reproduce/2"
+SCHEMA = "sluice.reproduce/3"
 Results = Mapping[tuple[str, ...], dict[str, Any]]
 
 
@@ -216,6 +216,7 @@ def _power(judged: Judged) -> dict[str, Any] | None:
     power = judged.power
     return None if power is None else {
         "word": power.word, "permuted": power.permuted[1], "permuted_matching": power.permuted[0],
+        "shuffled": power.shuffled[1], "shuffled_matching": power.shuffled[0],
         "noisy": power.noise[1], "noisy_matching": power.noise[0],
         "no_effect_matches": power.no_effect,
     }

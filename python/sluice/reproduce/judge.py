@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 from sluice.errors import ExperimentError
-from sluice.quantity import change, number, row, short
+from sluice.quantity import number, row, short
 from sluice.reproduce.claims import (
     CONTRADICTS,
     DIFFERS,
@@ -141,7 +141,11 @@ def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     for cell, line in lines.rows():
         values = [float(value) for value in line.values()]
         good = len(values) > 1 and _moves(claim.trend, values, slack)
-        findings.append(Finding(cell, claim.trend, row(values, claim.unit), "", good))
+        excess = math.inf if any(map(math.isnan, values)) else 0.0
+        findings.append(Finding(cell, claim.trend, row(values, claim.unit), "", good, excess))
+    # Where a condition has left nothing of a line, nothing moves.
+    findings += [Finding(cell, claim.trend, "no number", "", False, math.inf)
+                 for cell in product(*lines.axes.values()) if cell not in lines.cells]
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
 
@@ -187,15 +191,12 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 
 def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     assert claim.holds
+    compared = _values(claim, known) if claim.published else _ranges(claim, known)
     reasons = [(says, float(formula(known).only), unit) for says, formula, unit in claim.because]
-    findings = []
-    if claim.published:
-        mine = claim.ours(known).only if claim.ours else math.nan
-        theirs = claim.published(known).only
-        distance = change(mine, theirs) if claim.ours and theirs else ""
-        findings = [Finding((), theirs, mine, distance, True)]
-    holds = claim.holds(known).truth
-    return Judged(claim, CONTRADICTS if holds else DIFFERS, findings, reasons)
+    # What was measured as published contradicts nothing, whatever the formula says.
+    outcome = MATCH if compared.outcome == MATCH else \
+        CONTRADICTS if claim.holds(known).truth else DIFFERS
+    return Judged(claim, outcome, compared.findings, reasons)
 
 
 def _unchecked(claim: Claim, _known: Mapping[str, Grid]) -> Judged:

@@ -1,8 +1,9 @@
 """Could a verdict have come out otherwise? Each claim is judged again on spoilt measurements.
 
-Nothing runs again. Measurements are spoilt in three ways, and what is derived from them is computed
-anew: the labels of one axis are dealt out otherwise, each metric has its mean everywhere, or each
-value is off by up to 30 %. A claim that such numbers fulfil as well says little.
+Nothing runs again. Measurements are spoilt in four ways, and what is derived from them is computed
+anew: the labels of one axis are dealt out otherwise, all values of a metric change places, each
+metric has its mean everywhere, or each value is off by up to 30 %. A claim that such numbers fulfil
+as well says little.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, zip_longest
-from math import factorial, isnan
+from math import factorial, isinf, isnan
 from typing import Any
 
 from sluice.errors import ExperimentError
@@ -53,23 +54,36 @@ def with_power(judged: Sequence[Judged], measured: Grids, told: Grids,
         return [Known({**told, **grids}, derived) for grids in spoilt]
 
     permuted = worlds(_permuted(measured, seed))
+    shuffled = worlds(_shuffled(measured, seed))
     noisy = worlds(_noisy(measured, seed))
     mean = {name: _no_effect(grid) for name, grid in measured.items()}
     alike = None if mean == measured else Known({**told, **mean}, derived)
     return [one if one.outcome == UNCHECKED else
-            replace(one, power=_power(one, permuted, noisy, alike)) for one in judged]
+            replace(one, power=_power(one, permuted, shuffled, noisy, alike)) for one in judged]
 
 
-def _power(one: Judged, permuted: Sequence[Grids], noisy: Sequence[Grids],
-           alike: Grids | None) -> Power:
-    tried = [found for found in (_again(one.claim, world) for world in permuted)
-             if found is None or not _alike(found, one)]
-    labels = sum(map(_holds, tried)), len(tried)
-    noise = sum(_holds(_again(one.claim, world)) for world in noisy), len(noisy)
-    no_effect = None if alike is None else _holds(_again(one.claim, alike))
+def _power(one: Judged, permuted: Sequence[Grids], shuffled: Sequence[Grids],
+           noisy: Sequence[Grids], alike: Grids | None) -> Power:
+    def holding(tried: Sequence[Judged | None]) -> tuple[int, int]:
+        return sum(_holds(found, one) for found in tried), len(tried)
+
+    labels = holding([found for found in (_again(one.claim, world) for world in permuted)
+                      if found is None or not _alike(found, one)])
+    dealt = [_again(one.claim, world) for world in shuffled]
+    # A mean of everything is the same wherever the values stand.
+    unmoved = all(found and _alike(found, one) for found in dealt)
+    cells = (0, 0) if unmoved else holding(dealt)
+    noise = holding([_again(one.claim, world) for world in noisy])
+    equal = alike and _again(one.claim, alike)
+    no_effect = _holds(equal, one) if equal and _is_of_numbers(equal) else None
     # What was chosen so that the claim holds could not have come out otherwise.
-    word = NOTHING if one.claim.fitted else _word(one, labels, noise, no_effect)
-    return Power(word, labels, noise, no_effect)
+    word = NOTHING if one.claim.fitted else _word(one, labels, cells, noise, no_effect)
+    return Power(word, labels, noise, no_effect, cells)
+
+
+def _is_of_numbers(judged: Judged) -> bool:
+    """Whether there are numbers to compare: 0 / 0 is neither a match nor none."""
+    return not any(isinf(one.excess) for one in judged.findings)
 
 
 def _again(claim: Claim, world: Grids) -> Judged | None:
@@ -80,8 +94,11 @@ def _again(claim: Claim, world: Grids) -> Judged | None:
         return None
 
 
-def _holds(judged: Judged | None) -> bool:
-    return judged is not None and judged.outcome in (MATCH, CONTRADICTS)
+def _holds(judged: Judged | None, one: Judged) -> bool:
+    """Whether it comes out as well; what measures what was published is no longer contradicted."""
+    good = (MATCH, CONTRADICTS)
+    wanted = (one.outcome,) if one.outcome in good else good
+    return judged is not None and judged.outcome in wanted
 
 
 def _alike(found: Judged, one: Judged) -> bool:
@@ -109,17 +126,20 @@ def _same(one: Any, other: Any) -> bool:
     return bool(abs(one - other) <= _SAME * max(abs(one), abs(other)))
 
 
-def _word(one: Judged, labels: tuple[int, int], noise: tuple[int, int],
+def _word(one: Judged, labels: tuple[int, int], cells: tuple[int, int], noise: tuple[int, int],
           no_effect: bool | None) -> str:
     noisy = noise[0] / noise[1]
+    dealt = cells[0] / cells[1] if cells[1] else 0
     # The order as measured is one of the permutations. Where no other changes anything, as with one
     # value or a mean, noise decides alone.
-    share = (labels[0] + _holds(one)) / (labels[1] + 1) if labels[1] else noisy
+    share = (labels[0] + _holds(one, one)) / (labels[1] + 1) if labels[1] else noisy
     if share == noisy == 1 and no_effect is not False:
         return NOTHING
     # So few that even if none holds the share is not small, as of two labels: noise as well.
     fails_in_all = labels[0] == 0 and 1 / (labels[1] + 1) >= _FEW and noisy < _FEW
-    if (share < _FEW or fails_in_all) and no_effect is not True:
+    # Where equal values are no test, noise is one in their place.
+    is_effect = no_effect is False or no_effect is None and noisy < _FEW
+    if (share < _FEW or fails_in_all) and dealt < _FEW and is_effect:
         return STRONG
     return WEAK if share > _MOST and (noisy > _MOST or no_effect) else MEDIUM
 
@@ -167,6 +187,26 @@ def _relabelled(grid: Grid, axis: str, order: Sequence[str]) -> Grid:
         for label, other in zip(theirs, others, strict=True):
             cells[(*rest[:index], label, *rest[index:])] = line[other]
     return replace(grid, cells=cells)
+
+
+def _shuffled(measured: Grids, seed: str) -> Iterator[Grids]:
+    """All values dealt out over all places, those of metrics with the same places alike. Labels
+    that measure the same tell nothing of a value that most places have; this does."""
+    for turn in range(_NOISES):
+        orders = {name: _order(grid, f"{seed} shuffle {turn}") for name, grid in measured.items()}
+        # Where few places are, some draws leave everything where it is.
+        if any(order != sorted(order) for order in orders.values()):
+            yield {name: _dealt(grid, orders[name]) for name, grid in measured.items()}
+
+
+def _order(grid: Grid, seed: str) -> list[int]:
+    return random.Random(seed).sample(range(len(grid.cells)), len(grid.cells))
+
+
+def _dealt(grid: Grid, order: Sequence[int]) -> Grid:
+    rows = list(grid.rows())
+    return replace(grid, cells={cell: rows[other][1]
+                                for (cell, _), other in zip(rows, order, strict=True)})
 
 
 def _no_effect(grid: Grid) -> Grid:

@@ -28,12 +28,14 @@ class Session:
         self._out = out
         self._runner = Runner(sluice, out / program.RUNS, engine, fresh)
         self._done: list[Evaluated] = []
+        self._quick = False
         self.failures: list[tuple[str, str]] = []
         self.documents: list[dict[str, Any]] = []
 
     def reproduce(self, experiments: Sequence[Experiment]) -> bool:
         """Runs, evaluates and writes each; whether a run failed."""
         wanted = {one.name: _arguments(one) for one in experiments}
+        self._quick = any(one.quick for one in experiments)
         progress = Progress()
         for turn, one in enumerate(experiments, start=1):
             place = f" ({turn} of {len(experiments)})" if len(experiments) > 1 else ""
@@ -76,16 +78,21 @@ class Session:
 
     def _documents(self) -> list[dict[str, Any]]:
         """Every result in the folder, those of earlier calls too, if the same program and the same
-        rules made them: others would pass as this one's."""
+        rules made them, in runs as long as this call's: others would pass as this one's."""
         failed = {name for name, _ in self.failures}
         paths = self._out.glob("*/*/result.json")
         every = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-        told = [one for one in every if (one["schema"], one.get("program"))
-                == (SCHEMA, self._runner.program) and one["experiment"] not in failed]
-        old = {one["experiment"] for one in every} - {one["experiment"] for one in told} - failed
-        if old:
-            print(f"sluice reproduce: left out, for another build made them:"
-                  f" {', '.join(sorted(old, key=in_order))}", file=sys.stderr)
+        every = [one for one in every if one["experiment"] not in failed]
+        of_build = [one for one in every if (one["schema"], one.get("program"))
+                    == (SCHEMA, self._runner.program)]
+        told = [one for one in of_build if one["quick"] == self._quick]
+        other = "full" if self._quick else "quick"
+        for why, all_of, kept in (("another build made them", every, of_build),
+                                  (f"they are of {other} runs", of_build, told)):
+            out = {one["experiment"] for one in all_of} - {one["experiment"] for one in kept}
+            if out:
+                print(f"sluice reproduce: left out, for {why}:"
+                      f" {', '.join(sorted(out, key=in_order))}", file=sys.stderr)
         return sorted(told, key=lambda one: in_order(one["experiment"]))
 
     def _write(self, name: str, text: str) -> None:

@@ -33,14 +33,15 @@ MEANINGS = {
     CONSISTENT: "no claim of a paper; all our own checks hold",
 }
 POWERS = {
-    STRONG: "it holds with under 10 % of the permutations, and not with equal values",
+    STRONG: "it holds with under 10 % of the permutations and of the shuffles, and not with equal"
+            " values",
     MEDIUM: "in between",
     WEAK: "it holds with most permutations, and with most noise or equal values",
     NOTHING: "it holds however the measurements are spoilt, or the set-up was fitted to it",
 }
 SPOILT = "Power says how well an outcome tells right from wrong. Each claim is judged again on" \
-         " measurements that we spoil on purpose: with labels permuted, with noise of 30 %, and" \
-         " with the mean in place of every value."
+         " measurements that we spoil on purpose: with labels permuted, with all values shuffled," \
+         " with noise of 30 %, and with the mean in place of every value."
 
 
 def power(one: Judged) -> str:
@@ -55,9 +56,11 @@ def tried(one: Judged) -> str:
     if one.claim.fitted:
         return f"fitted: {one.claim.fitted}"
     labels, noise = one.power.permuted, one.power.noise
-    equal = {True: "equal values: yes", False: "equal values: no", None: ""}[one.power.no_effect]
+    cells = one.power.shuffled
+    equal = {True: "yes", False: "no", None: "no test"}[one.power.no_effect]
     parts = [f"permuted: {labels[0]} of {labels[1]}" if labels[1] else "",
-             f"noise: {noise[0]} of {noise[1]}", equal]
+             f"shuffled: {cells[0]} of {cells[1]}" if cells[1] else "",
+             f"noise: {noise[0]} of {noise[1]}", f"equal values: {equal}"]
     return "still holds, " + "; ".join(part for part in parts if part)
 
 
