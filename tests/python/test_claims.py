@@ -257,12 +257,12 @@ def test_a_line_of_which_nothing_is_left_does_not_move(
 def test_hops_without_a_latency_do_not_rise() -> None:
     experiment = spec.load(ROOT, "esf/fig11")
     of = next(one for one in experiment.claims if one.trend)
-    axes = {"topology": ("chain", "tree"), "placement": ("alternate",), "hops": ("1", "2", "3")}
-    counts = Grid(axes, {(t, "alternate", h): float(h != "3") for t in ("chain", "tree")
+    axes = {"topology": ("chain", "tree"), "placement": ("alternate",), "hops": tuple("1234")}
+    counts = Grid(axes, {(t, "alternate", h): float(h != "4") for t in ("chain", "tree")
                          for h in axes["hops"]})
 
     def judged(of_tree: float) -> str:
-        told = {"1": 1.0, "2": 2.0, "3": math.nan}
+        told = {"1": 1.0, "2": 2.0, "3": 3.0, "4": math.nan}
         cells = {(t, "alternate", h): of_tree if (t, h) == ("tree", "2") else told[h]
                  for t, _, h in counts.cells}
         return judge(of, {"requests": counts, "latency": Grid(axes, cells)}).outcome
