@@ -1,7 +1,7 @@
 """Could a verdict have come out otherwise? Each claim is judged again on spoilt measurements.
 
 Nothing runs again. Measurements are spoilt in four ways, and what is derived from them is computed
-anew: the labels of one axis are dealt out otherwise, all values of a metric change places, each
+anew. The labels of one axis are dealt out otherwise, or all values of a metric change places; each
 metric has its mean everywhere, or each value is off by up to 30 %. A claim that such numbers fulfil
 as well says little.
 """
