@@ -193,9 +193,11 @@ def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     assert claim.holds
     compared = _values(claim, known) if claim.published else _ranges(claim, known)
     reasons = [(says, float(formula(known).only), unit) for says, formula, unit in claim.because]
-    # What was measured as published contradicts nothing, whatever the formula says.
+    # What was measured as published contradicts nothing, whatever the formula says; neither does
+    # what is no number.
+    numbers = not any(math.isinf(one.excess) for one in compared.findings)
     outcome = MATCH if compared.outcome == MATCH else \
-        CONTRADICTS if claim.holds(known).truth else DIFFERS
+        CONTRADICTS if claim.holds(known).truth and numbers else DIFFERS
     return Judged(claim, outcome, compared.findings, reasons)
 
 
