@@ -61,7 +61,14 @@ impl Chase<'_> {
         let file = PathBuf::from(format!("/dev/shm/sluice-bench-{}", std::process::id()));
         let (out, program) = (scratch("out"), scratch("program.json"));
         let mut run = sluice();
-        run.args(["run", "--trap", self.trap, "--set", "device.capacity=1GiB"]);
+        run.args([
+            "run",
+            "--force",
+            "--trap",
+            self.trap,
+            "--set",
+            "device.capacity=1GiB",
+        ]);
         let cache = cache_mib(self.mib);
         run.arg("--set").arg(format!("cache.capacity={cache}MiB"));
         run.arg("--set").arg(format!("nand.read={}", self.read));

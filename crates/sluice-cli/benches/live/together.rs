@@ -21,7 +21,8 @@ fn number(value: &Value) -> f64 {
 fn live(trap: &str, sets: &[&str], chase: &[&str]) -> (Value, Value) {
     let (out, program) = (scratch("out"), scratch("program.json"));
     let mut run = sluice();
-    run.args(["run", "--trap", trap, "--out"]).arg(&out);
+    run.args(["run", "--trap", trap, "--force", "--out"])
+        .arg(&out);
     DEVICE.iter().chain(sets).for_each(|set| {
         run.args(["--set", set]);
     });
@@ -59,10 +60,9 @@ fn simulated(sets: &[&str], mib: usize) -> (f64, f64, f64) {
     let json: Value = serde_json::from_slice(&output.stdout).expect("the run's object");
     let of_all = |name: &str| number(&json["latency_ns"]["accesses"][name]);
     let bars = json["latency_ns"]["histogram"].as_array().expect("bars");
-    let count =
-        |bars: &mut dyn Iterator<Item = &Value>| bars.map(|bar| number(&bar[1])).sum::<f64>();
-    let below = count(&mut bars.iter().filter(|bar| number(&bar[0]) < 1e3));
-    let all = count(&mut bars.iter());
+    let below = bars.iter().filter(|bar| number(&bar[0]) < 1e3);
+    let below = below.fold(0.0, |sum, bar| sum + number(&bar[1]));
+    let all = bars.iter().fold(0.0, |sum, bar| sum + number(&bar[1]));
     assert_eq!(all as usize, pages, "one pass");
     (below / all, of_all("p50"), of_all("p90"))
 }
