@@ -1,6 +1,8 @@
 //! Other names by which the C library exports functions that are hooked. Some are for its own other
 //! libraries, some for programs that wrap a function by one of their own.
 
+#[cfg(target_arch = "x86_64")]
+use crate::beside;
 use crate::{
     advice, calls, change, descriptors, io, kin, limit_calls, locks, malloc, many, map, owned,
     spawn, status, streams, system, taken, waits,
@@ -20,6 +22,11 @@ macro_rules! also {
             core::arch::naked_asm!("b {to}", to = sym $to);
         }
     )+};
+}
+
+#[cfg(target_arch = "x86_64")]
+also! {
+    __vfork = beside::vfork;
 }
 
 also! {
