@@ -69,9 +69,7 @@ impl Reordered {
             under_way: Vec::new(),
         }
     }
-}
 
-impl Reordered {
     /// The request of a packet has come.
     pub fn request(&mut self, now: Ps, id: PacketId, addr: u64, op: Op) {
         let index = id.0 as usize;
