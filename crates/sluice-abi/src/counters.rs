@@ -160,6 +160,14 @@ macro_rules! late_counters {
         Late: late as count;
         /// Traps on a page in the cache that ended so late: prefetched, sampled, or given back.
         LateSoft: late_soft as soft;
+        /// Traps after which it was measured how long their thread waited for a CPU once its page
+        /// was there: in event mode, some of those that leave time for it.
+        RunDelays: run_delays as run_delays;
+        /// Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
+        /// count has this time.
+        RunDelaysLate: run_delays_late as run_delays_late;
+        /// How much longer than a wake-up these traps waited, all together, ns.
+        RunDelayNs: run_delay_ns as run_delay_ns;
     } };
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 16;
+pub const STATS_VERSION: u64 = 17;
 /// What [`StatsBlock::forked`] is for the device of memory that processes share.
 pub const OF_SHARED_MEMORY: u64 = 2;
 /// A reader looks so often for a moment at which nothing changes.

@@ -15,6 +15,7 @@ mod pagemap;
 mod paging;
 mod probe;
 mod process;
+mod run_delay;
 mod sys;
 mod task;
 mod thread_name;
@@ -48,6 +49,7 @@ pub use pagemap::Pagemap;
 pub use paging::{lock_limit, major_faults};
 pub use probe::{Check, Need, Probe, probe};
 pub use process::{is_own_process, is_running, is_stopped, started_at, user_of};
+pub use run_delay::{RunDelay, RunDelays};
 pub use task::{
     Descriptors, Main, Room, call_on_stack, close_all, end_thread, name_thread, own_nothing,
 };

@@ -411,6 +411,11 @@ impl Engine {
         }
     }
 
+    /// Counts a thread's wait for a CPU, beyond what waking it takes.
+    pub(crate) fn count_run_delay(&self, ns: u64) {
+        self.core.lock().live.count_run_delay(ns);
+    }
+
     /// Statistics, for single stores without the lock.
     pub(crate) fn block(&self) -> &StatsBlock {
         // SAFETY: those of this process are never unmapped; all fields are atomics.

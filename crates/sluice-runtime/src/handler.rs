@@ -15,10 +15,12 @@ use crate::active;
 use crate::affinity::{Held, hold, reset};
 use crate::clock::now_ns;
 use crate::engine::{Engine, FORK_LOOK_NS};
+use crate::filter;
 use crate::hired;
 use crate::pace::{sleep_end, slept_until, wait_until};
 use crate::state::{Plan, Wait};
 use crate::thread;
+use crate::woken::{ASK_NS, Looks, Usual};
 use sluice_region::{
     CpuSet, Event, EventSource, be_nice, name_thread, nice_of, niceness, raise_priority,
     sleep_exactly, yield_cpu,
@@ -76,6 +78,8 @@ struct Handler {
     /// Faults of other threads than one that forks, and when they were seen. Neither is it ever
     /// longer.
     deferred: VecDeque<(Event, u64)>,
+    /// How long threads wait for a CPU.
+    looks: Looks,
 }
 
 #[derive(Clone, Copy)]
@@ -83,6 +87,8 @@ struct Pending {
     wait: Wait,
     thread: u32,
     stage: Stage,
+    /// The kernel was asked how long its thread waited for a CPU.
+    was_asked: bool,
 }
 
 /// How far a wait has come.
@@ -154,6 +160,7 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         count: 0,
         leaves: false,
         deferred: VecDeque::with_capacity(MAX_WAITING + 1),
+        looks: Looks::new(),
     };
     drop(start);
     while !handler.leaves || handler.count > 0 {
@@ -205,7 +212,14 @@ impl Handler {
         if n > 0 {
             self.count_active(now);
         }
-        match self.next() {
+        let next = self.next();
+        if let Some((_, next_ns)) = next
+            && next_ns > now + ASK_NS
+            && !self.gives_way
+        {
+            self.ask_of_one();
+        }
+        match next {
             Some((at, next_ns)) if next_ns <= now_ns() => self.advance(at),
             Some((_, next_ns)) if self.switches(next_ns) => self.switch_until(next_ns),
             Some(_) if self.gives_way && self.keeps_until_ns < now => self.give_way(now),
@@ -249,6 +263,28 @@ impl Handler {
         if !self.polls {
             self.events.stop_waiting();
             self.polls = true;
+        }
+    }
+
+    /// Asks the kernel how long a thread that waits here had to wait for a CPU, if one is to be
+    /// asked for.
+    fn ask_of_one(&mut self) {
+        let waiting = self.waiting.iter_mut().flatten();
+        let mut able = waiting.filter(|p| !p.was_asked && p.thread != 0);
+        let Some(pending) = able.find(|p| self.looks.wants(p.thread, self.active)) else {
+            return;
+        };
+        pending.was_asked = true;
+        // A filter may end the thread for the question.
+        if filter::is_set() {
+            return;
+        }
+        let usual = Usual {
+            entry_ns: self.engine.entry_ns(),
+            exit_ns: self.engine.exit_ns(),
+        };
+        if let Some(ns) = self.looks.ask(pending.thread, usual) {
+            self.engine.count_run_delay(ns);
         }
     }
 
@@ -331,7 +367,9 @@ impl Handler {
                     wait,
                     thread: event.thread,
                     stage: Stage::Begun,
+                    was_asked: false,
                 };
+                self.looks.trapped();
                 match self.waiting.iter_mut().find(|w| w.is_none()) {
                     Some(slot) => *slot = Some(pending),
                     None => self.waiting.push(Some(pending)),

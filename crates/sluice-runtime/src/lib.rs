@@ -86,6 +86,7 @@ mod waited;
 mod watch;
 mod withdraw;
 mod witness;
+mod woken;
 
 pub use affinity::choose as choose_cpus;
 pub use calm::{calm, hold_signals, is_calm, restore_signals};

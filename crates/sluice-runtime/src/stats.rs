@@ -137,6 +137,14 @@ impl Live {
         block.add(Counter::Late, u64::from(is_late));
     }
 
+    /// Counts a thread's wait for a CPU, beyond what waking it takes.
+    pub fn count_run_delay(&self, ns: u64) {
+        let block = self.change();
+        block.add(Counter::RunDelays, 1);
+        block.add(Counter::RunDelaysLate, u64::from(ns > LATE_AFTER_NS));
+        block.add(Counter::RunDelayNs, ns);
+    }
+
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
         let block = self.change();

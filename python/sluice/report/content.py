@@ -116,6 +116,17 @@ def answer(run: Run) -> str:
             f" {units.duration(model)}, and {units.percent(late)} were late{slow}.")
 
 
+def _run_delay_tiles(stats: Table) -> list[Tile]:
+    """How long threads waited for a CPU after a miss, where that is more than a little."""
+    asked, waited = (stats.number("late", key) for key in ("run_delays", "run_delay_ns"))
+    miss = stats.number("latency_ns", "achieved", "mean")
+    if not asked or waited is None or miss is None or waited / asked <= LATE_RATIO_MAX * miss:
+        return []
+    detail = ("after a miss, on average:", "in none of these latencies")
+    return [Tile("run-delay", "wait for a CPU", units.duration(waited / asked), detail, "bad",
+                 "delay")]
+
+
 def _tiles(run: Run) -> list[Tile]:
     stats = run.stats
     traps, wall = stats.number("traps"), stats.number("wall_s")
@@ -130,6 +141,7 @@ def _tiles(run: Run) -> list[Tile]:
         detail = (f"{units.count(stats.number('late', 'count'))} misses:", verdict)
         tiles.append(Tile("late", "late", units.percent(late), detail,
                           "good" if good else "bad", "late"))
+    tiles += _run_delay_tiles(stats)
     for name, label in (("p50", "median miss"), ("p99", "99th percentile")):
         tiles.append(_latency_tile(stats, name, label))
     tiles += _hit_tiles(run)

@@ -23,6 +23,12 @@ NOTES: dict[str, tuple[str, str]] = {
         " share is above 5 % shows this host's limits rather than the device: use a slower"
         " device, fewer threads, or simulation.",
     ),
+    "delay": (
+        "Wait for a CPU",
+        "In event mode a thread whose page is there may have no CPU to go on. Sluice asks the"
+        " kernel at some of the misses how long that took. The latencies of this page end before"
+        " it. A program's own clock has it.",
+    ),
     "hits": (
         "Hits, as the device knows them",
         "Live, a hit on a mapped page is an ordinary load or store: no trap, no count. The device"

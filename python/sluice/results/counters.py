@@ -193,6 +193,14 @@ class CounterValues:
     """Senses of NAND pages that were repeated because the data was not right."""
     reserved_bytes: int
     """Bytes of the device that the program held without access to them, at its end."""
+    run_delay_ns: int
+    """How much longer than a wake-up these traps waited, all together, ns."""
+    run_delays: int
+    """Traps after which it was measured how long their thread waited for a CPU once its page was
+    there: in event mode, some of those that leave time for it."""
+    run_delays_late: int
+    """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
+    count has this time."""
     sampled_mapped: int
     """Sum of the pages that were mapped or taken away at the end of each window."""
     sampled_pages: int

@@ -73,6 +73,14 @@ class Late:
     """Misses that ended over 1 µs after the moment that the model asked for."""
     ratio: float | None
     """Their share of the misses that were timed."""
+    run_delay_ns: int
+    """How much longer than a wake-up these traps waited, all together, ns."""
+    run_delays: int
+    """Traps after which it was measured how long their thread waited for a CPU once its page was
+    there: in event mode, some of those that leave time for it."""
+    run_delays_late: int
+    """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
+    count has this time."""
     soft: int
     """Traps on a page in the cache that ended so late: prefetched, sampled, or given back."""
 

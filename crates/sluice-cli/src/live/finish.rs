@@ -237,6 +237,7 @@ impl<'a> Ready<'a> {
             warn::of_run(run);
             warn::of_sampling(result, args.sample_hits);
             warn::of_late(result);
+            warn::of_run_delay(result);
             warn::of_late_shared(run);
             // Where the library refused its service it has said so. Each copy counts programs.
             if is_first && !self.session.is_refused() {

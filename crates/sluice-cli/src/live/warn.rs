@@ -3,7 +3,7 @@
 use crate::session::{SessionDir, is_full};
 use crate::warn::{of_picks, of_refusals, of_wear};
 use sluice_abi::Counter;
-use sluice_results::{Exit, LiveKind, LiveRun, Run};
+use sluice_results::{Exit, Figures, LiveKind, LiveRun, Run};
 use sluice_runtime::OnDevice;
 use sluice_units::{Ps, printable};
 use std::path::Path;
@@ -177,6 +177,34 @@ fn of_files(writable: u64, unleased: u64, other: u64) {
     );
 }
 
+/// The figures of a guest's command, if there was one, and not of its boot.
+fn figures_of(result: &LiveRun) -> &Figures {
+    let of_command = result.workload.as_ref().map(|workload| &workload.figures);
+    of_command.unwrap_or(&result.figures)
+}
+
+/// A wait for a CPU above this share of a miss is worth a warning.
+const RUN_DELAY_MAX: f64 = 0.05;
+/// The kernel must have been asked so often: few waits are far longer than all others.
+const RUN_DELAYS_OF: u64 = 20;
+
+/// Threads that waited for a CPU once their page was there. No latency of the run has this time.
+pub fn of_run_delay(result: &LiveRun) {
+    let figures = figures_of(result);
+    let (late, miss) = (&figures.late.counts, &figures.latency_ns.achieved);
+    let mean_ns = late.run_delay_ns as f64 / late.run_delays.max(1) as f64;
+    if late.run_delays < RUN_DELAYS_OF || mean_ns <= RUN_DELAY_MAX * miss.mean {
+        return;
+    }
+    errln!(
+        "sluice: warning: the program's threads waited {:.1} us for a CPU, on average, after each \
+         miss of {:.1} us; no latency of this run has that time, which the program felt; what \
+         helps: a CPU that nobody else uses, a higher priority, fewer threads",
+        mean_ns / 1e3,
+        miss.mean / 1e3,
+    );
+}
+
 /// A share of late misses above this is worth a warning ..
 const LATE_MAX: f64 = 0.05;
 /// .. where there are so many: the first ones of a program find everything cold.
@@ -184,10 +212,7 @@ const LATE_OF: u64 = 100;
 
 /// A host that is too slow for its device: how far off, why as far as is known, and what helps.
 pub fn of_late(result: &LiveRun) {
-    let figures = match &result.workload {
-        Some(workload) => &workload.figures,
-        None => &result.figures,
-    };
+    let figures = figures_of(result);
     let is_told = |ratio: &f64| *ratio > LATE_MAX && figures.latency_ns.achieved.count >= LATE_OF;
     let Some(ratio) = figures.late.ratio.filter(is_told) else {
         return;

@@ -2,6 +2,9 @@
 
 use crate::build::helper;
 use crate::sluice::{Sluice, TRAPS};
+use serde_json::Value;
+use sluice_region::CpuSet;
+use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// A thread that was held at a miss got back the CPUs that it had had before.
 #[test]
@@ -13,4 +16,45 @@ fn cpus_chosen_for_a_thread_at_a_miss_are_kept() {
         let said = out.own_stdout();
         assert!(["well\n", "one CPU\n"].contains(&said), "{trap}: {out:#?}");
     }
+}
+
+/// In event mode the handler does not see when a thread goes on that it woke: a program of low
+/// priority beside one that computes felt seven times what its report said.
+#[test]
+fn a_wait_for_a_cpu_after_a_miss_is_told() {
+    if !std::fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|told| told != "0 0 0\n") {
+        println!("not tested: this kernel counts no waits for a CPU");
+        return;
+    }
+    let cpu = sluice_region::cpu_now();
+    let is_over = AtomicBool::new(false);
+    let out = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(CpuSet::one(cpu).bind(0));
+            while !is_over.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let low = ["nice", "-n", "19", "taskset", "-c", &cpu.to_string()];
+        let own = [env!("CARGO_BIN_EXE_sluice"), "workload", "chase"];
+        let flags = ["--size=1MiB", "--stride=4096", "--passes=3", "--json"];
+        let words = low.iter().chain(&own).chain(&flags);
+        let out = Sluice::run("event")
+            .cache("512KiB")
+            .set("nand.read", "40us")
+            .program(words);
+        is_over.store(true, Relaxed);
+        out
+    });
+    assert!(out.status.success(), "{out:#?}");
+    assert!(out.number("/late/run_delays") >= 100, "{out:#?}");
+    assert!(out.number("/late/run_delays_late") > 0, "{out:#?}");
+    let own: Value = serde_json::from_str(out.own_stdout()).expect("a workload's result");
+    let felt_ns = own["passes"][0]["ns_per_access"]
+        .as_f64()
+        .expect("a number");
+    let told_ns = out.json()["latency_ns"]["achieved"]["mean"].as_f64();
+    let is_far_off = felt_ns > 1.25 * told_ns.expect("a number");
+    let is_told = out.stderr.contains("for a CPU, on average");
+    assert!(is_far_off && is_told, "{felt_ns} {out:#?}");
 }
