@@ -80,18 +80,6 @@ def test_headline_says_what_stats_say(tmp_path: Path) -> None:
     assert page.cards["a", "hit-ratio"] == "2.50 %"
 
 
-@pytest.mark.parametrize(("waited", "shown"), [(100 * 2_050, None), (100 * 2_100, "2.10 µs")])
-def test_a_wait_for_a_cpu_is_shown_above_a_twentieth(
-        tmp_path: Path, waited: int, shown: str | None) -> None:
-    latency = {"achieved": {"count": 1_000, "mean": 41_000.0, "p50": 40_904}}
-    folder = runs.run(tmp_path / "a", latency_ns=latency)
-    stats = json.loads((folder / "stats.json").read_text())
-    stats["late"] |= {"run_delays": 100, "run_delay_ns": waited}
-    (folder / "stats.json").write_text(json.dumps(stats))
-    page = report(folder)
-    assert page.cards.get(("a", "run-delay")) == shown
-
-
 def test_notes_are_those_that_the_page_refers_to(tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     assert main([str(runs.run(tmp_path / "a")), "-o", str(output)]) == 0

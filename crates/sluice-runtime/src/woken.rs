@@ -1,10 +1,10 @@
 //! How long threads wait for a CPU around a trap, where no clock of a handler sees it.
 //!
-//! A handler knows when it made a page ready. When its thread has run since, only the kernel knows.
-//! So the handler asks the kernel of a thread at one trap and at its next: a thread that was given a
-//! CPU just once meanwhile waited for that one after its first trap. If the handler too was given
-//! one just once, it waited for that one at the second trap. On a host with a free CPU both are what
-//! a trap takes anyway.
+//! A handler knows when it made a page ready. When its thread has run since, only the kernel
+//! knows. So the handler asks the kernel of a thread at one trap and at its next: a thread that was
+//! given a CPU just once meanwhile waited for that one after its first trap. If the handler too was
+//! given one just once, it waited for that one at the second trap. On a host with a free CPU both
+//! are what a trap takes anyway.
 
 use crate::tasks;
 use sluice_region::{RunDelay, RunDelays, thread_id};
