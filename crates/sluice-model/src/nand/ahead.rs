@@ -3,7 +3,7 @@
 //!
 //! Until their time has come they hold neither die nor channel, and what comes earlier goes first.
 
-use super::posted::PostedOp;
+use super::packed::PostedOp;
 use crate::layout::Die;
 use sluice_units::{Ppn, Ps};
 use std::collections::VecDeque;
@@ -83,6 +83,18 @@ impl Ahead {
             .iter()
             .position(goes_first)
             .and_then(|place| self.waiting.remove(place))
+    }
+
+    /// Those whose time will have come at `at`, by time.
+    pub fn due(&self, at: Ps) -> impl Iterator<Item = &Dated> {
+        let waiting = self.waiting.iter();
+        waiting.take_while(move |one| one.asked.ready_at <= at)
+    }
+
+    /// Whether the controller will have the data of a page, for a program whose time will have come
+    /// at `at`.
+    pub fn will_hold(&self, at: Ps, ppn: Ppn) -> bool {
+        self.due(at).any(|one| one.asked.held == Some(ppn))
     }
 
     /// The program of a page.

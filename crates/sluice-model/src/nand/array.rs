@@ -211,7 +211,7 @@ impl Array {
     #[inline]
     pub fn note(&mut self, op: &Op, end: Ps) {
         if let Some(queues) = &mut self.queues {
-            queues.add(op.channel, op.verb, op.die, end);
+            queues.add(self.horizon, op.channel, op.verb, op.die, end);
         }
     }
 

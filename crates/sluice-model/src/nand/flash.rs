@@ -17,19 +17,6 @@ pub enum Origin {
     Store,
 }
 
-/// What a read would find on its channel: the terms of SkyByte's Algorithm 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outlook {
-    /// Reads that the channel has been asked for and has not done.
-    pub reads: u32,
-    /// Programs, likewise.
-    pub programs: u32,
-    /// Erases, likewise.
-    pub erases: u32,
-    /// Whether the read would wait behind garbage collection on its die.
-    pub gc: bool,
-}
-
 /// The block failed while it was programmed or erased: what it holds can still be read, but it
 /// must not be written again, and the page or block asked for was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,8 @@ mod divisor;
 mod flash;
 mod log_ends;
 mod op;
+mod outlook;
+mod packed;
 mod posted;
 mod queues;
 mod spans;
@@ -26,11 +28,11 @@ use array::Array;
 use cells::Cells;
 use divisor::Divisor;
 pub(crate) use flash::Flash;
-pub(crate) use flash::Outlook;
 pub use flash::{BadBlock, Origin, ProgramEnd, Served};
 use log_ends::LogEnds;
 use op::{Op, Verb};
-use posted::{Posted, PostedOp};
+use packed::PostedOp;
+use posted::Posted;
 use queues::Queues;
 use sluice_units::{Ppn, Ps};
 
@@ -115,36 +117,6 @@ impl Nand {
     pub fn watch(&mut self) {
         self.plain_read = None;
         self.array.queues = Some(Queues::new(self.layout.channels));
-    }
-
-    /// What a read of the page would find at `at`; `None` if the controller still holds its data.
-    /// The counts are zero if nobody watches.
-    pub fn outlook(&mut self, at: Ps, ppn: Ppn) -> Option<Outlook> {
-        let die = self.layout.die_of(ppn);
-        let channel = self.layout.channel_of_die(die);
-        self.release(at);
-        if let Some(posted) = &mut self.posted {
-            posted.play(at, die, &mut self.array);
-            if posted.holds(at, die, ppn) {
-                return None;
-            }
-        }
-        let posted = self.posted.as_ref();
-        let mut outlook = Outlook {
-            gc: self.array.gc_holds(at, die) || posted.is_some_and(|p| p.gc_holds(at, die)),
-            ..Outlook::default()
-        };
-        if let Some(queues) = &mut self.array.queues {
-            queues.retire(channel, at, |die, verb, end| {
-                posted.map_or(end, |posted| posted.end_of(die, verb, end))
-            });
-            let reserved = queues.counts(channel);
-            let waiting = posted.map_or([0; 3], |posted| posted.counts(channel));
-            outlook.reads = reserved[0] + waiting[0];
-            outlook.programs = reserved[1] + waiting[1];
-            outlook.erases = reserved[2] + waiting[2];
-        }
-        Some(outlook)
     }
 
     /// Writes down what it has counted.

@@ -10,6 +10,7 @@ use super::array::{Array, Run};
 use super::flash::{Origin, ProgramEnd};
 use super::log_ends::LogEnds;
 use super::op::{Group, Op, Verb};
+use super::packed::{HELD, Packed, PostedOp};
 use crate::config::{MultiPlane, NandSettings, ReadFirst};
 use crate::layout::{Block, Channel, Die};
 use sluice_units::{Ppn, Ps, Table};
@@ -80,18 +81,6 @@ struct Current {
     end: Ps,
     overtaken: u32,
 }
-
-/// What a die is asked to do later.
-#[derive(Clone, Copy)]
-pub(super) struct PostedOp {
-    pub op: Op,
-    /// When it can begin at the earliest.
-    pub ready_at: Ps,
-    /// The page to be programmed, if the controller has its data.
-    pub held: Option<Ppn>,
-}
-
-type Packed = [u64; 3];
 
 impl Default for Current {
     fn default() -> Current {
@@ -269,11 +258,24 @@ impl Posted {
         (start, run, hold)
     }
 
-    /// Whether a read asked for at `now` would have to wait for posted work of collection.
-    pub fn gc_holds(&self, now: Ps, die: Die) -> bool {
-        let current = &self.dies[die].current;
-        let begun = current.end > now && current.origin == Origin::Gc;
-        begun && self.rules.turn(now, current) == current.end
+    /// Whether a read asked for at `at` would have to wait for posted work of collection, which has
+    /// begun or would begin before that. `due`: what is posted until then, if nothing waits.
+    pub fn gc_holds(&self, at: Ps, die: Die, due: Option<&PostedOp>, array: &Array) -> bool {
+        let state = &self.dies[die];
+        let mut current = state.current;
+        if current.end <= at {
+            let waiting = (state.len > 0).then(|| self.peek(die, state.running));
+            let Some(next) = waiting.as_ref().or(due) else {
+                return false;
+            };
+            let begins = next.ready_at.max(array.free_at(die)).max(current.end);
+            if begins >= at {
+                return false;
+            }
+            current = Current::new(&next.op, begins, begins, begins + next.op.time);
+        }
+        let held = current.end > at && current.origin == Origin::Gc;
+        held && self.rules.turn(at, &current) == current.end
     }
 
     /// Reads, programs and erases that wait on a channel.
@@ -308,16 +310,7 @@ impl Posted {
     fn begin(&mut self, die: Die, at: Ps, array: &mut Array) {
         self.release(die);
         let (op, run) = self.take(die, at, array);
-        self.dies[die].current = Current {
-            verb: op.verb,
-            origin: op.origin,
-            from: at,
-            stopped_at: run.cells_from,
-            cells_from: run.cells_from,
-            work_from: run.cells_from,
-            end: run.end,
-            overtaken: 0,
-        };
+        self.dies[die].current = Current::new(&op, at, run.cells_from, run.end);
     }
 
     /// Takes the oldest waiting operation, and those behind it that can run with it.
@@ -418,6 +411,19 @@ impl Rules {
 }
 
 impl Current {
+    fn new(op: &Op, from: Ps, cells_from: Ps, end: Ps) -> Current {
+        Current {
+            verb: op.verb,
+            origin: op.origin,
+            from,
+            stopped_at: cells_from,
+            cells_from,
+            work_from: cells_from,
+            end,
+            overtaken: 0,
+        }
+    }
+
     /// How much of [now, start) is taken by this operation, if it is collection's, and not noted
     /// in the die's chain: where that closes gaps, this operation may lie in one.
     fn hold(&self, now: Ps, start: Ps, die: Die, array: &Array) -> Ps {
@@ -430,71 +436,5 @@ impl Current {
             to - from - array.gc_within(from, to, die)
         });
         held[0] + held[1]
-    }
-}
-
-const ORIGINS: [Origin; 4] = [Origin::Host, Origin::Gc, Origin::Log, Origin::Store];
-const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
-
-/// The part of an operation that says which page's data it holds.
-const HELD: u64 = u64::MAX << 31;
-
-impl PostedOp {
-    fn pack_held(ppn: Ppn) -> u64 {
-        u64::from(ppn.0) << 32 | 1 << 31
-    }
-
-    fn pack(&self) -> Packed {
-        let op = &self.op;
-        let held = self.held.map_or(0, PostedOp::pack_held);
-        let small = u64::from(op.offset) << 12 | u64::from(op.plane) << 4;
-        let kind = (op.origin as u64) << 2 | op.verb as u64;
-        [self.ready_at.0, op.time.0, held | small | kind]
-    }
-
-    fn unpack([ready_at, time, word]: Packed, channel: Channel, die: Die) -> PostedOp {
-        let op = Op {
-            verb: VERBS[(word & 3) as usize],
-            origin: ORIGINS[(word >> 2 & 3) as usize],
-            channel,
-            die,
-            plane: (word >> 4 & 0xff) as u32,
-            offset: (word >> 12 & 0xffff) as u32,
-            time: Ps(time),
-        };
-        PostedOp {
-            op,
-            ready_at: Ps(ready_at),
-            held: (word >> 31 & 1 == 1).then_some(Ppn((word >> 32) as u32)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_packed_operation_is_what_it_was() {
-        for held in [None, Some(Ppn(0)), Some(Ppn(u32::MAX - 1))] {
-            for (verb, origin) in VERBS.into_iter().flat_map(|it| ORIGINS.map(|of| (it, of))) {
-                let op = Op {
-                    verb,
-                    origin,
-                    channel: Channel(3),
-                    die: Die(5),
-                    plane: 255,
-                    offset: 65_535,
-                    time: Ps(7),
-                };
-                let ready_at = Ps(u64::MAX);
-                let packed = PostedOp { op, ready_at, held }.pack();
-                let back = PostedOp::unpack(packed, op.channel, op.die);
-                let same = (back.op.verb, back.op.origin) == (verb, origin);
-                assert!(same && back.held == held && back.ready_at == ready_at);
-                let rest = (back.op.plane, back.op.offset, back.op.time);
-                assert_eq!(rest, (255, 65_535, Ps(7)));
-            }
-        }
     }
 }

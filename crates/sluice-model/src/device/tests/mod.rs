@@ -3,6 +3,7 @@
 
 mod contents;
 mod host;
+mod questions;
 
 use super::*;
 use crate::cache::EVICTIONS;
