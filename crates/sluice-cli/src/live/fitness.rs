@@ -105,11 +105,7 @@ pub fn check_live(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error>
     let Some(first) = obstacles.first() else {
         return check_memory(config);
     };
-    let is_given = |of: &&Obstacle| {
-        let given = args.set.iter().filter_map(|pair| key_and_value(pair).ok());
-        given.into_iter().any(|(key, _)| key == of.key)
-    };
-    Err(match obstacles.iter().find(is_given) {
+    Err(match given(args, &obstacles) {
         Some(given) => Error::NotLive {
             key: given.key,
             value: config.raw().get(given.key).unwrap_or_default().to_string(),
@@ -122,6 +118,32 @@ pub fn check_live(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error>
             nearest: nearest(&args.device, &obstacles),
         },
     })
+}
+
+/// Refuses a simulation that hides the hits, as a live run does, of a device that cannot run live.
+pub fn check_hidden_hits(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error> {
+    let obstacles = obstacles(config);
+    let Some(of) = given(args, &obstacles).or(obstacles.first()) else {
+        return Ok(());
+    };
+    let Obstacle {
+        key, why, expected, ..
+    } = of;
+    let value = config.raw().get(key).unwrap_or_default();
+    let why = format!(
+        "it simulates what a live run sees, and {key}={value} does not run live, where {why}; \
+         expected {key}={expected}, or --hits all"
+    );
+    Err(Error::value("--hits", "misses", why))
+}
+
+/// The first of these that the command line has.
+fn given<'a>(args: &DeviceArgs, obstacles: &'a [Obstacle]) -> Option<&'a Obstacle> {
+    let is_given = |of: &&Obstacle| {
+        let given = args.set.iter().filter_map(|pair| key_and_value(pair).ok());
+        given.into_iter().any(|(key, _)| key == of.key)
+    };
+    obstacles.iter().find(is_given)
 }
 
 /// The bytes of this host's memory, if the kernel says.
@@ -224,6 +246,11 @@ mod tests {
             let config = resolve(&asked).expect("a device");
             let told = check_live(&asked, &config).unwrap_err().to_string();
             assert!(told.contains(&format!("`{key}`")), "{told}");
+            let hidden = check_hidden_hits(&asked, &config).unwrap_err().to_string();
+            assert!(hidden.contains(&format!("and {key}=")), "{hidden}");
         }
+        let live = args("--device cylon");
+        let config = resolve(&live).expect("a device");
+        assert!(check_hidden_hits(&live, &config).is_ok());
     }
 }

@@ -30,6 +30,12 @@ pub const MISTAKES: &[(&str, &str)] = &[
         "--check needs --system <SYSTEM> too; give both or neither; see `sluice sim --help`",
     ),
     (
+        "sim --workload zipf --hits misses --set cache.write=through",
+        "bad value for --hits: \"misses\"; it simulates what a live run sees, and \
+         cache.write=through does not run live, where stores to a page that the program has \
+         mapped are not seen; expected cache.write=back, or --hits all",
+    ),
+    (
         "fabric run esf --window 100",
         "--window needs --json or --out <DIR> too; give both or neither; see `sluice fabric run \
          --help`",

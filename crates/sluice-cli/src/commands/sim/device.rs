@@ -2,6 +2,7 @@
 
 use super::{HitsArg, SimArgs, Warmup, trace};
 use crate::error::Error;
+use crate::live::fitness::check_hidden_hits;
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
 use crate::result_args::keep;
@@ -36,10 +37,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     }
     let streams = workload.streams(args, &config)?;
     let folder = args.result.folder()?;
-    let visibility = match args.hits {
-        HitsArg::All => Visibility::All,
-        HitsArg::Misses => Visibility::Misses,
-    };
+    let visibility = visibility(args, &config)?;
     let plan = Plan {
         device: &args.device.device,
         config: &config,
@@ -85,6 +83,17 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         );
     }
     kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// What the device sees, if such a device can be.
+fn visibility(args: &SimArgs, config: &DeviceConfig) -> Result<Visibility, Error> {
+    match args.hits {
+        HitsArg::All => Ok(Visibility::All),
+        HitsArg::Misses => {
+            check_hidden_hits(&args.device, config)?;
+            Ok(Visibility::Misses)
+        }
+    }
 }
 
 /// Of a run whose accesses do not count: refuses the warm-up that took them all.
