@@ -411,9 +411,12 @@ impl Engine {
         }
     }
 
-    /// Counts a thread's wait for a CPU, beyond what waking it takes.
-    pub(crate) fn count_run_delay(&self, ns: u64) {
-        self.core.lock().live.count_run_delay(ns);
+    /// Counts a thread's wait for a CPU, beyond what waking it takes. Not while another one forks,
+    /// which has the lock and may need a page.
+    pub(crate) fn count_run_delay(&self, thread: u32, ns: u64) {
+        if let Some(core) = self.enter(|| thread) {
+            core.live.count_run_delay(ns);
+        }
     }
 
     /// Statistics, for single stores without the lock.

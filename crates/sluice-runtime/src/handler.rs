@@ -87,8 +87,6 @@ struct Pending {
     wait: Wait,
     thread: u32,
     stage: Stage,
-    /// The kernel was asked how long its thread waited for a CPU.
-    was_asked: bool,
 }
 
 /// How far a wait has come.
@@ -212,14 +210,7 @@ impl Handler {
         if n > 0 {
             self.count_active(now);
         }
-        let next = self.next();
-        if let Some((_, next_ns)) = next
-            && next_ns > now + ASK_NS
-            && !self.gives_way
-        {
-            self.ask_of_one();
-        }
-        match next {
+        match self.next() {
             Some((at, next_ns)) if next_ns <= now_ns() => self.advance(at),
             Some((_, next_ns)) if self.switches(next_ns) => self.switch_until(next_ns),
             Some(_) if self.gives_way && self.keeps_until_ns < now => self.give_way(now),
@@ -266,25 +257,22 @@ impl Handler {
         }
     }
 
-    /// Asks the kernel how long a thread that waits here had to wait for a CPU, if one is to be
-    /// asked for.
-    fn ask_of_one(&mut self) {
-        let waiting = self.waiting.iter_mut().flatten();
-        let mut able = waiting.filter(|p| !p.was_asked && p.thread != 0);
-        let Some(pending) = able.find(|p| self.looks.wants(p.thread, self.active)) else {
-            return;
-        };
-        pending.was_asked = true;
+    /// Asks the kernel how long the program's threads wait for a CPU, now and then: of one that has
+    /// trapped, for whose page there is nothing to do for so long.
+    fn look(&mut self, thread: u32, free_ns: u64) {
+        self.looks.trapped();
+        // Where several trap, their pages are late anyway when there is never time for it.
+        let has_time = free_ns > ASK_NS || self.active > 1;
         // A filter may end the thread for the question.
-        if filter::is_set() {
+        if !has_time || !self.looks.wants(thread, self.active) || filter::is_set() {
             return;
         }
         let usual = Usual {
             entry_ns: self.engine.entry_ns(),
             exit_ns: self.engine.exit_ns(),
         };
-        if let Some(ns) = self.looks.ask(pending.thread, usual) {
-            self.engine.count_run_delay(ns);
+        if let Some(ns) = self.looks.ask(thread, usual) {
+            self.engine.count_run_delay(thread, ns);
         }
     }
 
@@ -367,9 +355,8 @@ impl Handler {
                     wait,
                     thread: event.thread,
                     stage: Stage::Begun,
-                    was_asked: false,
                 };
-                self.looks.trapped();
+                self.look(event.thread, wait.act_ns.saturating_sub(seen_ns));
                 match self.waiting.iter_mut().find(|w| w.is_none()) {
                     Some(slot) => *slot = Some(pending),
                     None => self.waiting.push(Some(pending)),

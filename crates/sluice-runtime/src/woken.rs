@@ -9,7 +9,7 @@
 use crate::tasks;
 use sluice_region::{RunDelay, RunDelays, thread_id};
 
-/// So long before there is something to do the kernel is not asked, which takes 3 to 6 µs.
+/// The kernel is asked where there is nothing else to do for so long: it takes 3 to 6 µs.
 pub const ASK_NS: u64 = 15_000;
 /// Traps from the end of one look to the next ..
 const REST: u32 = 3;
@@ -78,11 +78,13 @@ impl Looks {
         let rest = if active > 1 { REST_OF_SEVERAL } else { REST };
         match self.look {
             Some(look) => look.thread == thread,
+            // Without numbers of threads all would be one.
+            None if thread == 0 => false,
             None => self.traps > rest && !matches!(self.state, State::Closed),
         }
     }
 
-    /// Asks for a thread that waits at a trap for which it was not asked before. Returns how much
+    /// Asks for a thread that waits at a trap of which nothing was asked before. Returns how much
     /// longer than usual it and the handler waited for a CPU since the last time, if that is known.
     pub fn ask(&mut self, thread: u32, usual: Usual) -> Option<u64> {
         if let State::Unasked = self.state {

@@ -197,7 +197,7 @@ class CounterValues:
     """How much longer than a wake-up these traps waited, all together, ns."""
     run_delays: int
     """Traps after which it was measured how long their thread waited for a CPU once its page was
-    there: in event mode, some of those that leave time for it."""
+    there: in event mode, some of all."""
     run_delays_late: int
     """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
     count has this time."""
