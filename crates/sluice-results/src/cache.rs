@@ -17,7 +17,8 @@ cache_counters! { [of_process] CacheCounts; }
 /// What a device's cache did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
-    /// Hits that the device knows of. `hits_are` says which these are.
+    /// Hits that the device knows of. `hits_are` says which these are. An access to a page on its
+    /// way is one (`served.merge` of a simulation): it does not go to flash itself.
     pub hits: u64,
     /// Which hits the device knows of, in words.
     pub hits_are: String,

@@ -329,7 +329,8 @@ pub struct Phase {
     pub requests: Requests,
     /// Accesses that the device's cache had.
     pub cache_hits: u64,
-    /// Accesses that the device's cache did not have, pages on their way included.
+    /// Accesses that the device's cache did not have, pages on their way included, which
+    /// `cache` counts as hits.
     pub cache_misses: u64,
     /// cache_hits ÷ (cache_hits + cache_misses).
     pub cache_hit_ratio: Option<f64>,

@@ -341,11 +341,12 @@ pub(crate) fn seconds(time: Ps) -> f64 {
     time.0 as f64 / PS_PER_S
 }
 
-/// What the device's cache did.
+/// What the device's cache did, counted as [`Plan`](crate::Plan) counts it: an access to a page on
+/// its way is a hit.
 fn cache(device: &Stats) -> Cache {
-    let hits_are = "accesses that reached the device and found their page in its cache";
+    let hits_are = "every access that reached the device and did not go behind its cache";
     Cache::new(
-        device.hits,
+        device.hits + device.mshr_merges + device.write_log.served(),
         hits_are,
         device.misses,
         CacheCounts::from(device),

@@ -1,10 +1,12 @@
 //! Runs of simulated hosts: of which group each is, when a run ends, and what its stretches have.
 
 use sluice_config::{load_system, parse_fabric};
+use sluice_driver::Visibility;
 use sluice_host::RunLength;
+use sluice_model::DeviceConfig;
 use sluice_net::Length;
 use sluice_results::{FabricResult, SystemResult};
-use sluice_simulation::{FabricPlan, FabricRunError, SystemPlan, SystemRun};
+use sluice_simulation::{FabricPlan, FabricRunError, Plan, SystemPlan, SystemRun};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
 
@@ -124,6 +126,44 @@ fn stretches_of_a_link_of_messages_have_the_programs_of_their_time() {
     let stretches = result.timeline.iter().map(|it| it.programs);
     let sum: u64 = stretches.sum();
     assert!(sum <= all && sum * 2 > all && all > 10, "{sum} of {all}");
+}
+
+/// A host's device left these out of its hit ratio, a device alone did not.
+#[test]
+fn an_access_to_a_page_on_its_way_is_a_hit_with_a_host_and_without() {
+    let behind_host = with_messages(0, 2_000_000);
+    let mut raw = DeviceConfig::builder();
+    // The page after the one asked for comes behind it, on the same die.
+    for (key, value) in [
+        ("prefetch.policy", "nextn"),
+        ("prefetch.degree", "1"),
+        ("nand.channels", "1"),
+        ("nand.dies", "1"),
+    ] {
+        raw.set(key, value).unwrap();
+    }
+    let config = DeviceConfig::new(&raw).unwrap();
+    let pattern = "stream:size=1MiB,stride=4096";
+    let alone = Plan {
+        device: "",
+        config: &config,
+        workload: pattern,
+        visibility: Visibility::All,
+        seed: SEED,
+        bound: false,
+        histogram: false,
+        warmup: 0,
+    };
+    let streams = sluice_streams::parse_spec(pattern, SEED).unwrap().streams();
+    let alone = alone.run(streams, || false).unwrap().unwrap();
+    for (cache, served) in [
+        (&behind_host.figures.cache, &behind_host.figures.served),
+        (&alone.cache, &alone.served),
+    ] {
+        assert!(served.merge > 0, "{served:?}");
+        let hits = served.cache + served.merge + served.write_log;
+        assert_eq!((cache.hits, cache.misses), (hits, served.flash));
+    }
 }
 
 /// A program in the caches asks for nothing any more, and the run never ended.

@@ -64,7 +64,8 @@ class Cache:
     hit_ratio: float | None
     """hits ÷ (hits + misses), of those that the device knows."""
     hits: int
-    """Hits that the device knows of. `hits_are` says which these are."""
+    """Hits that the device knows of. `hits_are` says which these are. An access to a page on its
+    way is one (`served.merge` of a simulation): it does not go to flash itself."""
     hits_are: str
     """Which hits the device knows of, in words."""
     misses: int

@@ -172,7 +172,8 @@ class Phase:
     cache_hits: int
     """Accesses that the device's cache had."""
     cache_misses: int
-    """Accesses that the device's cache did not have, pages on their way included."""
+    """Accesses that the device's cache did not have, pages on their way included, which `cache`
+    counts as hits."""
     instructions: int
     """Instructions of all times."""
     requests: Requests
