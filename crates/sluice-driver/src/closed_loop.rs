@@ -125,8 +125,8 @@ pub struct SimResult {
     pub block_latency: Histogram,
     /// Counts per stretch, if [`Options::interval`] asked for them. The last may be shorter.
     pub intervals: Vec<Interval>,
-    /// FNV-1a, a word at a time, over the requester, end and place of every access: equal runs
-    /// have equal hashes.
+    /// FNV-1a, a word at a time, over the requester, end and place of every access, and over when
+    /// counting began, if there was a warm-up: equal runs have equal hashes.
     pub hash: Fnv,
 }
 
@@ -323,9 +323,10 @@ impl Loop {
         self.forget(device, now);
     }
 
-    /// Counts from zero.
+    /// Counts from zero. The hash of all accesses has where counting began.
     fn forget(&mut self, device: &Device, now: Ps) {
         self.options.warmup = 0;
+        self.result.hash.word(now.0);
         self.result = SimResult::from(*device.stats(), now, self.result.hash);
     }
 

@@ -130,6 +130,8 @@ fn what_warms_the_device_is_not_counted() {
     assert_eq!(rest.latency.count(), 2 * PAGES);
     assert_eq!(rest.sim_time, all.sim_time);
     assert_eq!(rest.began, start.sim_time);
+    // The same accesses, and other figures.
+    assert_ne!(rest.hash, all.hash);
     let (none, _) = of(1, PAGES);
     assert_eq!(
         (none.accesses, none.misses, none.latency.count()),

@@ -62,6 +62,6 @@ pub struct SimResult {
     pub flash: Flash,
     /// Simulated time, s.
     pub sim_time_s: f64,
-    /// Of the whole result: two runs with the same input have the same.
+    /// Of the whole run: two with the same input have the same, and two with other warm-ups others.
     pub hash: String,
 }

@@ -71,7 +71,8 @@ class SimResult:
     flash: Flash
     """What the flash did."""
     hash: str
-    """Of the whole result: two runs with the same input have the same."""
+    """Of the whole run: two with the same input have the same, and two with other warm-ups
+    others."""
     hits_visible: str
     """What the device saw: `all` accesses, or only those that trap (`misses`)."""
     kind: str

@@ -105,12 +105,19 @@ fn naive(device: &mut Device, streams: &[Vec<Access>], options: Options) -> SimR
 /// Everything that is counted of a list.
 fn summary(made: &[Made], options: Options, before: Stats, began: Ps) -> SimResult {
     let mut hash = Fnv::default();
-    for one in made {
+    let warmup = options.warmup as usize;
+    for (number, one) in made.iter().enumerate() {
+        if warmup > 0 && number == warmup {
+            hash.word(began.0);
+        }
         for word in [one.requester as u64, one.ended.0, one.served_by as u64] {
             hash.word(word);
         }
     }
-    let counted = &made[made.len().min(options.warmup as usize)..];
+    if warmup > 0 && made.len() <= warmup {
+        hash.word(began.0);
+    }
+    let counted = &made[made.len().min(warmup)..];
     let is_miss = |one: &&Made| one.served_by == ServedBy::Flash;
     let trapped = || counted.iter().filter(|one| one.trapped);
     let times = |all: &mut dyn Iterator<Item = &Made>| {
