@@ -9,8 +9,8 @@ use crate::shelf::Shelf;
 use crate::system::beside;
 use sluice_model::DeviceConfig;
 use sluice_net::{
-    FABRIC_PARAMS, FabricSpec, Group, HostGroup, HostProgram, Library, LinkSpec, RangeSpec,
-    RouteSpec, VcsSpec,
+    DeviceGroup, FABRIC_PARAMS, FabricSpec, Group, HostGroup, HostProgram, Library, LinkSpec,
+    RangeSpec, RouteSpec, VcsSpec,
 };
 use sluice_params::{ConfigError, Param, RawConfig};
 use std::path::Path;
@@ -187,8 +187,10 @@ impl Reader<'_> {
             }
         }
         if let Some(name) = from.table.get("device").filter(|_| is_endpoint) {
-            let device = self.device(from, name)?;
-            group.device = Some(device);
+            group.device = Some(DeviceGroup {
+                name: self.source.plain(name),
+                config: self.device(from, name)?,
+            });
             group.set.push(("type".to_owned(), "device".to_owned()));
         }
         if let Some(name) = from.table.get("system").filter(|_| is_host) {

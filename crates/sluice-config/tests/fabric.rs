@@ -151,7 +151,7 @@ fn settings_reach_the_devices_of_groups() {
     let text = "[[endpoints]]\nname = \"ssd\"\ncount = 1\ndevice = \"cylon\"\n";
     let mut spec = parse_fabric(text, "mine.toml").unwrap();
     spec.set("ssd.cache.capacity", "16M").unwrap();
-    let device = spec.endpoints[0].device.as_ref().unwrap();
+    let device = &spec.endpoints[0].device.as_ref().unwrap().config;
     assert_eq!(device.cache.pages, 4096);
     for (key, value, said) in [
         (
@@ -170,7 +170,7 @@ fn settings_reach_the_devices_of_groups() {
         let error = spec.set(key, value).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
-    let device = spec.endpoints[0].device.as_ref().unwrap();
+    let device = &spec.endpoints[0].device.as_ref().unwrap().config;
     assert_eq!(device.cache.pages, 4096, "what is refused changes nothing");
 }
 
@@ -197,7 +197,7 @@ fn the_capacity_beside_a_device_is_the_devices() {
     let base = load_system("base-cssd").unwrap().scaled(64).unwrap();
     let device = DeviceConfig::simulated(&base.device).unwrap();
     assert_eq!(capacities(&hosts), [device.capacity().0; 4]);
-    let of_hosts = hosts.endpoints[0].device.as_ref().unwrap();
+    let of_hosts = &hosts.endpoints[0].device.as_ref().unwrap().config;
     assert_eq!(of_hosts.raw().to_pairs(), device.raw().to_pairs());
 }
 

@@ -90,7 +90,7 @@ fn each_table_is_read_whole() {
         panic!("two groups");
     };
     let device = ssd.device.as_ref().expect("a device");
-    assert_eq!(device.cache.capacity().0, 64 << 20);
+    assert_eq!(device.config.cache.capacity().0, 64 << 20);
     assert_eq!(ssd.set, pairs(&[("count", "1"), ("type", "device")]));
     let library = other.library.as_ref().expect("a library");
     assert_eq!(

@@ -132,7 +132,8 @@ fn every_kind_of_bottleneck_is_named() {
         for (key, value) in flash.chain(changed) {
             device.set(key, value).unwrap();
         }
-        spec.endpoints[0].device = Some(DeviceConfig::new(&device).unwrap());
+        let group = spec.endpoints[0].device.as_mut().unwrap();
+        group.config = DeviceConfig::new(&device).unwrap();
         let mut fabric = Fabric::new(&FabricConfig::new(&spec, 1).unwrap()).unwrap();
         let length = Length {
             warmup: 5_000,

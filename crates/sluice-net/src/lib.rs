@@ -59,7 +59,7 @@ pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};
 pub use requester::RequesterSettings;
 pub use routing::{Flow, Load, ROUTINGS, RoutingInfo};
 pub use spec::{
-    FabricSpec, Group, HostGroup, HostProgram, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
+    DeviceGroup, FabricSpec, Group, HostGroup, HostProgram, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
 pub use stats::{Completed, FabricStats, HopStats, RequesterStats};
 pub use topology::{Shape, Skeleton, TOPOLOGIES, TopologyInfo};

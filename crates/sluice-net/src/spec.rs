@@ -17,13 +17,22 @@ pub struct Group {
     /// Parameters of the links of its requesters or endpoints that differ, without their table.
     pub link: Vec<(String, String)>,
     /// The device of endpoints of type `device`.
-    pub device: Option<DeviceConfig>,
+    pub device: Option<DeviceGroup>,
     /// The memory model of endpoints of type `external`.
     pub library: Option<Library>,
     /// The simulated hosts at its requesters.
     pub host: Option<HostGroup>,
     /// The group of requesters whose ports these use, as a socket of the same servers.
     pub socket: Option<String>,
+}
+
+/// What the devices of a group are.
+#[derive(Clone, Debug)]
+pub struct DeviceGroup {
+    /// What the description calls the device, for the record.
+    pub name: String,
+    /// The device, changed by the group.
+    pub config: DeviceConfig,
 }
 
 /// What the hosts of a group are.
@@ -210,10 +219,10 @@ impl FabricSpec {
                     _ => Some(inner).filter(|key| key.contains('.')),
                 };
                 if let (Some(device), Some(of_device)) = (&mut group.device, of_device) {
-                    let mut raw = device.raw().clone();
+                    let mut raw = device.config.raw().clone();
                     raw.set(of_device, value)
                         .map_err(|error| as_given(error, key))?;
-                    *device = DeviceConfig::simulated(&raw)?;
+                    device.config = DeviceConfig::simulated(&raw)?;
                     return Ok(());
                 }
                 if let Some(host) = group.host.as_mut()

@@ -42,9 +42,23 @@ pub struct FabricResult {
     pub figures: FabricFigures,
     /// Stretches of the run. `null` without `--window`.
     pub windows: Option<Windows>,
+    /// The devices of its groups of endpoints. Only of a fabric that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<FabricDevice>,
     /// Its simulated hosts. Only of a fabric that has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<FabricHost>,
+}
+
+/// What the endpoints of a group are, if they are devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FabricDevice {
+    /// The group's name.
+    pub group: String,
+    /// Name or file of the device.
+    pub device: String,
+    /// Every parameter of the device, by key, as text.
+    pub config: Settings,
 }
 
 /// A simulated host at a requester. Counts and times are those since `warmup_requests` had come

@@ -44,8 +44,8 @@ pub use command::{CommandSchema, KeptCommand};
 pub use curve::{CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic};
 pub use doctor::{Doctor, DoctorCheck, DoctorModes, DoctorSchema};
 pub use fabric::{
-    Bottleneck, Coherence, FabricFigures, FabricHost, FabricKind, FabricParts, FabricResult,
-    HopGroup, Hops, LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
+    Bottleneck, Coherence, FabricDevice, FabricFigures, FabricHost, FabricKind, FabricParts,
+    FabricResult, HopGroup, Hops, LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
 };
 pub use files::{FilesResult, FilesSchema, FilesTraffic};
 pub use flash::{

@@ -7,12 +7,12 @@ use crate::recorded::{Recorded, Windows, mix_degree};
 use crate::units::{PS_PER_NS, PS_PER_S, mb_s};
 use sluice_host::HostStats;
 use sluice_net::{
-    Fabric, FabricConfig, FabricSpec, HopStats, Length, LinkId, Part, RequesterId, RequesterStats,
-    Vcs, Vppb,
+    Fabric, FabricConfig, FabricSpec, Group, HopStats, Length, LinkId, Part, RequesterId,
+    RequesterStats, Vcs, Vppb,
 };
 use sluice_results::{
-    Bottleneck, Coherence, FabricFigures, FabricKind, FabricParts, FabricResult, HopGroup, Hops,
-    LinkUse, Nodes, RequesterUse, Schema, VcsUse, VppbUse, settings, version,
+    Bottleneck, Coherence, FabricDevice, FabricFigures, FabricKind, FabricParts, FabricResult,
+    HopGroup, Hops, LinkUse, Nodes, RequesterUse, Schema, VcsUse, VppbUse, settings, version,
 };
 use sluice_stats::share;
 use sluice_units::Ps;
@@ -110,9 +110,23 @@ impl FabricPlan<'_> {
             workload: self.replay.map(Recorded::result),
             figures: fabric_figures(&fabric, &config),
             windows: windows.result(payload, fabric.stats().from),
+            devices: devices(self.spec),
             hosts,
         }))
     }
+}
+
+/// The devices of a fabric, group by group.
+fn devices(spec: &FabricSpec) -> Vec<FabricDevice> {
+    let of = |group: &Group| {
+        let device = group.device.as_ref()?;
+        Some(FabricDevice {
+            group: group.name.clone(),
+            device: device.name.clone(),
+            config: settings(device.config.raw().to_pairs()),
+        })
+    };
+    spec.endpoints.iter().filter_map(of).collect()
 }
 
 /// What a fabric counted until now.

@@ -59,6 +59,38 @@ const NAMES: &str = r#"
     device = "skybyte-64th"
 "#;
 
+/// Two fabrics of different devices had the same settings in their results.
+#[test]
+fn a_result_names_the_device_of_each_group() {
+    let of = |device: &str, capacity: &str| {
+        let text = format!(
+            r#"
+            [[requesters]]
+            name = "host"
+            count = 1
+            [[endpoints]]
+            name = "plain"
+            count = 1
+            capacity = "64MiB"
+            [[endpoints]]
+            name = "ssd"
+            count = 1
+            device = "{device}"
+            cache = {{ capacity = "{capacity}" }}
+        "#
+        );
+        run(&text, 100).devices
+    };
+    for (device, capacity) in [("cylon", "1MiB"), ("cxl-ssd", "2MiB")] {
+        let devices = of(device, capacity);
+        let [only] = &devices[..] else {
+            panic!("{devices:?}");
+        };
+        assert_eq!((&*only.group, &*only.device), ("ssd", device));
+        assert_eq!(only.config["cache.capacity"], capacity);
+    }
+}
+
 #[test]
 fn a_host_is_of_its_group_whatever_that_is_called() {
     let result = run(NAMES, 1_000);

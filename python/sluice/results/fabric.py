@@ -72,6 +72,17 @@ class Coherence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FabricDevice:
+    """What the endpoints of a group are, if they are devices."""
+    config: dict[str, str]
+    """Every parameter of the device, by key, as text."""
+    device: str
+    """Name or file of the device."""
+    group: str
+    """The group's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FabricHost:
     """A simulated host at a requester. Counts and times are those since `warmup_requests` had
     come back."""
@@ -191,6 +202,8 @@ class FabricResult:
     """What coherence cost. `null` without `coherence.filter`."""
     config: dict[str, str]
     """Every parameter of the fabric, by key, as text."""
+    devices: list[FabricDevice] | None = None
+    """The devices of its groups of endpoints. Only of a fabric that has some."""
     events: int
     """Events handled."""
     fabric: str

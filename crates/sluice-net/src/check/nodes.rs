@@ -139,12 +139,15 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
                 (memory, bytes)
             }
             EndpointType::Device => {
-                let device = group.device.clone().ok_or_else(|| {
+                let device = group.device.as_ref().ok_or_else(|| {
                     let message = "which device? give the group device = \"NAME\"";
                     raw.impossible(&["endpoint.type"], message)
                 })?;
-                let capacity = device.capacity().0;
-                (MemorySettings::Device(Box::new(device)), capacity)
+                let capacity = device.config.capacity().0;
+                (
+                    MemorySettings::Device(Box::new(device.config.clone())),
+                    capacity,
+                )
             }
             EndpointType::External => (MemorySettings::External(group.library.clone()), bytes),
         };

@@ -3,8 +3,8 @@
 use crate::rig::{fabric, run, spec};
 use sluice_model::{Device, DeviceConfig};
 use sluice_net::{
-    Access, EndpointId, Fabric, FabricSpec, Group, Length, LinkSpec, Part, RangeSpec, RequesterId,
-    Resource, VcsSpec,
+    Access, DeviceGroup, EndpointId, Fabric, FabricSpec, Group, Length, LinkSpec, Part, RangeSpec,
+    RequesterId, Resource, VcsSpec,
 };
 use sluice_units::Ps;
 
@@ -224,7 +224,7 @@ fn flash_is_busy_as_long_as_its_reads_take() {
         for (key, value) in usual.iter().chain(settings) {
             raw.set(key, value).unwrap();
         }
-        let device = DeviceConfig::new(&raw).unwrap();
+        let (name, config) = ("ssd".to_owned(), DeviceConfig::new(&raw).unwrap());
         let mut spec = spec(&[
             ("topology.kind", "bus"),
             ("requester.count", "1"),
@@ -233,9 +233,9 @@ fn flash_is_busy_as_long_as_its_reads_take() {
             ("endpoint.type", "device"),
         ]);
         spec.endpoints = vec![Group {
-            name: "ssd".to_owned(),
+            name: name.clone(),
             set: vec![("count".to_owned(), "1".to_owned())],
-            device: Some(device),
+            device: Some(DeviceGroup { name, config }),
             ..Group::default()
         }];
         let mut fabric = fabric(&spec);

@@ -62,7 +62,7 @@ impl Of<'_> {
             rows.push(self.row(None, "library", &library.path, meaning));
         }
         if let Some(device) = &group.device {
-            self.differing(PARAMS.iter(), &device.raw().to_pairs(), rows);
+            self.differing(PARAMS.iter(), &device.config.raw().to_pairs(), rows);
         }
         if let Some(host) = &group.host {
             self.host(host, rows);
