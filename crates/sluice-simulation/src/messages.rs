@@ -36,6 +36,7 @@ pub(crate) fn simulate(
         hosts,
         watch,
         at_marks: Vec::new(),
+        clock_ended: false,
     };
     run.until(length.warmup, Ps::ZERO);
     let began = run.stats();
@@ -49,8 +50,10 @@ pub(crate) fn simulate(
     for ((_, of_mark), at_mark) in stats.marks.iter_mut().zip(&run.at_marks) {
         of_mark.device = at_mark.since(&began);
     }
+    // What comes after the clock's end is not begun, so that neither side is past it.
+    let least = if run.clock_ended { Ps::MAX } else { Ps::ZERO };
     let mut fabric = run.hosts.into_fabric();
-    stats.until = stats.until.max(fabric.now());
+    stats.until = stats.until.max(fabric.now()).max(least);
     // Counters that contradict each other are a bug of ours, not of the input.
     fabric.balance().expect("the link's books balance");
     (stats, fabric.take_device(DEVICE).expect("it was put there"))
@@ -97,6 +100,8 @@ struct Run<'a, 'w> {
     watch: &'w mut dyn FnMut(u64) -> bool,
     /// The device's counters at each mark that the host has passed.
     at_marks: Vec<Stats>,
+    /// Whether something was due after [`Ps::LAST`].
+    clock_ended: bool,
 }
 
 impl<'a> Run<'a, '_> {
@@ -113,7 +118,10 @@ impl<'a> Run<'a, '_> {
         let mut count = 0u64;
         while self.host().retired() < end {
             let goes_on = match self.hosts.step(&mut |_| ()) {
-                Err(Standstill::ClockEnd(_)) => false,
+                Err(Standstill::ClockEnd(_)) => {
+                    self.clock_ended = true;
+                    false
+                }
                 goes_on => goes_on.expect("a link without credits"),
             };
             if !goes_on {

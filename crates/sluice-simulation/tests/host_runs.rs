@@ -2,13 +2,13 @@
 
 use sluice_config::{load_system, parse_fabric};
 use sluice_driver::Visibility;
-use sluice_host::RunLength;
+use sluice_host::{Instr, Program, RunLength, Step};
 use sluice_model::DeviceConfig;
 use sluice_net::Length;
 use sluice_results::{FabricResult, SystemResult};
 use sluice_simulation::{FabricPlan, FabricRunError, Plan, SystemPlan, SystemRun};
 use sluice_skybyte_artifact::parse_kernel;
-use sluice_units::Ps;
+use sluice_units::{Bytes, Ps};
 
 const SEED: u64 = 1;
 
@@ -195,6 +195,69 @@ fn an_access_to_a_page_on_its_way_is_a_hit_with_a_host_and_without() {
         assert!(served.merge > 0, "{served:?}");
         let hits = served.cache + served.merge + served.write_log;
         assert_eq!((cache.hits, cache.misses), (hits, served.flash));
+    }
+}
+
+/// A thread that sleeps for 53 days at a time.
+struct Sleeper(u32);
+
+impl Program for Sleeper {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn fill(&mut self, _thread: u32, _out: &mut Vec<Instr>) -> Step {
+        match self.0.checked_sub(1) {
+            None => Step::End,
+            Some(left) => {
+                self.0 = left;
+                Step::Sleep(Ps(1 << 62))
+            }
+        }
+    }
+}
+
+/// With messages such a run gave the figures of its beginning, as if it had come to its end.
+#[test]
+fn a_host_at_the_end_of_the_clock_has_no_result() {
+    for (model, sleeps) in [
+        ("constant", 1),
+        ("constant", 4),
+        ("protocol", 1),
+        ("protocol", 4),
+    ] {
+        let mut system = load_system("base-cssd").unwrap();
+        for (key, value) in [
+            ("link.model", model),
+            ("cpu.cores", "1"),
+            ("cpu.threads", "1"),
+            ("host.start", "empty"),
+            ("host.rest", "no"),
+            ("migration.counts", "all"),
+        ] {
+            system.set(key, value).unwrap();
+        }
+        let length = RunLength {
+            warmup: 0,
+            measured: 1_000,
+            sample_every: Ps::ZERO,
+        };
+        let ready = SystemRun {
+            name: "base-cssd",
+            system: &system,
+            scale: 512,
+            workload: "sleeper",
+            length,
+            seed: SEED,
+        }
+        .prepare()
+        .unwrap();
+        let ended = ready.run(&mut Sleeper(sleeps), length, &mut |_| true);
+        assert_eq!(ended.is_err(), sleeps > 2, "{model}, {sleeps}");
     }
 }
 
