@@ -22,7 +22,7 @@ pub struct ResultArgs {
 }
 
 impl ResultArgs {
-    /// The folder that was asked for, empty of what an earlier run left.
+    /// The folder that was asked for.
     pub fn folder(&self) -> Result<Option<Folder>, Error> {
         let out = self.out.as_deref();
         out.map(|out| program::out_folder(out, self.force))

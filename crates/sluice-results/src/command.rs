@@ -14,7 +14,7 @@ pub enum CommandSchema {
 }
 
 /// A command and where it ran (`command.json` of an output folder).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptCommand {
     /// Version of the fields.
     pub schema: CommandSchema,

@@ -1,6 +1,6 @@
 //! The files of an output folder: everything a run needs to be repeated and drawn.
 
-use crate::{Moment, to_json};
+use crate::{KeptCommand, Moment, to_json};
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde::Serialize;
 use serde_json::Value;
@@ -13,78 +13,68 @@ use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Largest latency the HDR files hold, ns: an hour.
 const HDR_MAX_NS: u64 = 3_600_000_000_000;
 
-/// An output folder, of one run at a time.
+/// An output folder, of one run at a time. It stays as it was until the first file of the result is
+/// written, so a command that is refused leaves nothing there and takes nothing away.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct Folder(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
     path: PathBuf,
+    /// Folders that were made for it, the deepest first.
+    made: Vec<PathBuf>,
+    /// What is written before all else; nothing once it is there.
+    command: Mutex<Option<String>>,
     /// The folder itself, locked: of two runs each would overwrite some of the other's files.
-    _lock: Arc<File>,
+    lock: File,
 }
 
 impl Folder {
-    /// Makes the folder, with those above it. What an earlier run left of ours is removed if this
-    /// one `replaces` it. That it can be written to is found now, not at the end of a long run.
+    /// Makes the folder, with those above it, for the result of a command. What an earlier run left
+    /// of ours will go if this one `replaces` it. That it can be written to is found now, not at
+    /// the end of a long run.
     ///
     /// # Errors
     /// If it cannot be written to, holds a file of a result's name that no run of ours made, or an
     /// earlier result that is not to be replaced.
-    pub fn create(path: &Path, replaces: bool) -> io::Result<Folder> {
+    pub fn create(path: &Path, replaces: bool, command: &KeptCommand) -> io::Result<Folder> {
+        let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+        let made = path.ancestors().take_while(is_missing);
+        let made = made.map(Path::to_path_buf).collect();
         fs::create_dir_all(path)?;
-        let lock = File::open(path)?;
+        let place = Place {
+            path: path.to_path_buf(),
+            made,
+            command: Mutex::new(Some(format!("{:#}\n", to_json(command)))),
+            lock: File::open(path)?,
+        };
         // A file system may have no locks.
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if let Err(TryLockError::WouldBlock) = place.lock.try_lock() {
             return Err(io::Error::other("another run writes there"));
         }
-        if let Some(name) = of_somebody_else(path) {
-            return Err(io::Error::other(format!(
-                "it holds {name}, which is not the result of a run; name another folder, or move \
-                 the file"
-            )));
-        }
+        place.check_owner()?;
         if !replaces && fs::symlink_metadata(path.join(STATS)).is_ok() {
             return Err(io::Error::other(
                 "it holds the result of an earlier run; name another folder, or replace it with \
                  --force",
             ));
         }
-        for name in OURS {
-            match fs::remove_file(path.join(name)) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-        }
+        remove(&path.join(PART))?;
         create_new(&path.join(PART))?;
         fs::remove_file(path.join(PART))?;
-        Ok(Folder {
-            path: path.to_path_buf(),
-            _lock: Arc::new(lock),
-        })
+        Ok(Folder(Arc::new(place)))
     }
 
     /// Writes a file whole or not at all, however this process ends. There is none of that name,
-    /// unless somebody made it since the start; it stays then.
+    /// unless somebody made it since the first one; it stays then.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> io::Result<()> {
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
-        let (part, path) = (self.path.join(PART), self.path.join(name));
-        let write = || {
-            create_new(&part)?.write_all(contents.as_ref())?;
-            match fs::hard_link(&part, &path) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(e),
-                Ok(()) => fs::remove_file(&part),
-                // A file system without hard links.
-                Err(_) => fs::rename(&part, &path),
-            }
-        };
-        let written = write();
-        if written.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        written.map_err(named)
+        self.0.begin()?;
+        self.0.write(name, contents.as_ref())
     }
 
     /// Writes a result.
@@ -129,6 +119,71 @@ impl Folder {
         self.write("latency.csv", text)?;
         self.write("latency_modelled.hdr", hdr(modelled)?)?;
         self.write("latency_achieved.hdr", hdr(achieved)?)
+    }
+}
+
+impl Place {
+    /// Removes the files of the earlier result and writes the command, unless that is done.
+    fn begin(&self) -> io::Result<()> {
+        let mut command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(text) = &*command else {
+            return Ok(());
+        };
+        // Somebody may have put a file there meanwhile.
+        self.check_owner()?;
+        for name in OURS {
+            remove(&self.path.join(name))?;
+        }
+        self.write(COMMAND, text.as_bytes())?;
+        *command = None;
+        Ok(())
+    }
+
+    fn check_owner(&self) -> io::Result<()> {
+        of_somebody_else(&self.path).map_or(Ok(()), |name| {
+            Err(io::Error::other(format!(
+                "it holds {name}, which is not the result of a run; name another folder, or move \
+                 the file"
+            )))
+        })
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
+        let (part, path) = (self.path.join(PART), self.path.join(name));
+        let write = || {
+            create_new(&part)?.write_all(contents)?;
+            match fs::hard_link(&part, &path) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(e),
+                Ok(()) => fs::remove_file(&part),
+                // A file system without hard links.
+                Err(_) => fs::rename(&part, &path),
+            }
+        };
+        let written = write();
+        if written.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        written.map_err(named)
+    }
+}
+
+impl Drop for Place {
+    /// Without a result, what was made for it goes.
+    fn drop(&mut self) {
+        let command = self.command.get_mut();
+        if command.unwrap_or_else(PoisonError::into_inner).is_some() {
+            // One that is not empty stays, with those above it.
+            let _ = self.made.iter().try_for_each(fs::remove_dir);
+        }
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
     }
 }
 
@@ -284,8 +339,9 @@ mod tests {
     fn what_is_not_a_result_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
+        let create = |replaces| Folder::create(folder.path(), replaces, &KeptCommand::default());
         let refused = |name: &str| {
-            let why = Folder::create(folder.path(), true).unwrap_err().to_string();
+            let why = create(true).unwrap_err().to_string();
             assert!(why.contains(&format!("it holds {name},")), "{name}: {why}");
         };
         std::fs::write(at("notes.txt"), "mine").unwrap();
@@ -303,17 +359,22 @@ mod tests {
         refused("stats.json");
         std::fs::remove_file(at("stats.json")).unwrap();
         let object = serde_json::json!({ "a": 1, "schema": "sluice.run/1" });
-        let run = Folder::create(folder.path(), false).unwrap();
+        let run = create(false).unwrap();
         run.write_stats(&object).unwrap();
         run.write("traps.bin", "ours").unwrap();
         drop(run);
-        let kept = Folder::create(folder.path(), false).unwrap_err();
+        let kept = create(false).unwrap_err();
         assert!(
             kept.to_string().ends_with("replace it with --force"),
             "{kept}"
         );
         assert!(at("stats.json").exists() && at("traps.bin").exists());
-        let run = Folder::create(folder.path(), true).unwrap();
+        let run = create(true).unwrap();
+        assert!(
+            at("stats.json").exists(),
+            "it is replaced by a result alone"
+        );
+        run.write("config.toml", "ours").unwrap();
         assert!(!at("stats.json").exists() && !at("traps.bin").exists());
         // Somebody is faster than the end of the run.
         std::os::unix::fs::symlink(at("notes.txt"), at("stats.json")).unwrap();

@@ -2,8 +2,8 @@
 
 use hdrhistogram::serialization::Deserializer;
 use sluice_results::{
-    CurveLoad, CurveResult, Executed, Folder, KernelProgram, Moment, Program, TraceProgram,
-    image_name, image_of, version,
+    CurveLoad, CurveResult, Executed, Folder, KeptCommand, KernelProgram, Moment, Program,
+    TraceProgram, image_name, image_of, version,
 };
 use sluice_stats::{Histogram, Summary};
 use sluice_units::Ps;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 fn folder(dir: &Path) -> Folder {
-    Folder::create(&dir.join("out"), false).unwrap()
+    Folder::create(&dir.join("out"), false, &KeptCommand::default()).unwrap()
 }
 
 fn text(dir: &Path, name: &str) -> String {
@@ -96,7 +96,7 @@ fn distributions_are_read_back_as_they_were_counted() {
 fn a_folder_is_of_one_run_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let one = folder(dir.path());
-    let other = Folder::create(&dir.path().join("out"), true).unwrap_err();
+    let other = Folder::create(&dir.path().join("out"), true, &KeptCommand::default()).unwrap_err();
     assert!(other.to_string().contains("another run"), "{other}");
     drop(one);
     folder(dir.path());

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sluice_abi::{Counter, Hist};
 use sluice_model::DeviceConfig;
 use sluice_results::{
-    Exit, Folder, Others, Process, Run, Timeline, read_processes, read_run, to_json,
+    Exit, Folder, KeptCommand, Others, Process, Run, Timeline, read_processes, read_run, to_json,
 };
 use std::path::Path;
 
@@ -230,7 +230,7 @@ fn a_folder_has_every_latency_of_either_kind() {
     record(&block.modelled, &[100, 100, 5_000]);
     record(&block.achieved, &[100, 70_000]);
     let [modelled, achieved] = [&block.modelled, &block.achieved].map(Hist::read);
-    let folder = Folder::create(&dir.path().join("out"), false).unwrap();
+    let folder = Folder::create(&dir.path().join("out"), false, &KeptCommand::default()).unwrap();
     folder.write_latencies(&modelled, &achieved).unwrap();
     let text = std::fs::read_to_string(dir.path().join("out/latency.csv")).unwrap();
     let mut rows = text.lines().skip(1).map(|line| {

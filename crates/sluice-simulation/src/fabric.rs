@@ -129,6 +129,14 @@ fn devices(spec: &FabricSpec) -> Vec<FabricDevice> {
     spec.endpoints.iter().filter_map(of).collect()
 }
 
+/// Checks that the shared objects which a fabric names can be used.
+///
+/// # Errors
+/// [`FabricRunError::Fabric`], for the first that cannot.
+pub fn check_objects(config: &FabricConfig) -> Result<(), FabricRunError> {
+    Ok(sluice_plugin_memory::try_out(config)?)
+}
+
 /// What a fabric counted until now.
 pub fn fabric_figures(fabric: &Fabric, config: &FabricConfig) -> FabricFigures {
     let stats = fabric.stats();

@@ -20,7 +20,7 @@ mod units;
 
 pub use curve::{CurvePlan, SystemCurvePlan, curve_traffic};
 pub use error::{FabricRunError, RunError, SystemError};
-pub use fabric::{FabricPlan, fabric_figures};
+pub use fabric::{FabricPlan, check_objects, fabric_figures};
 pub use fabric_curve::FabricCurvePlan;
 pub use fabric_hosts::check_hosts;
 pub use files::FilesPlan;

@@ -134,6 +134,8 @@ impl Ready<'_> {
         let (exit, wall_s) = (emulated.exit, emulated.wall_s);
         let Some(mut result) = emulated.result::<SystemResult>() else {
             errln!("sluice: QEMU ended before the simulation did; there is no result");
+            // Before the end, which may be by a signal.
+            drop(self);
             return Ok(match exit {
                 Exit::Code(0) => ExitCode::from(2),
                 exit => leave(exit),

@@ -4,7 +4,7 @@ pub mod entry;
 
 use crate::error::Error;
 use crate::told;
-use sluice_results::{Folder, to_json};
+use sluice_results::Folder;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -112,8 +112,8 @@ pub fn words_of(words: &[OsString]) -> Vec<String> {
     told.collect()
 }
 
-/// The folder that `--out` names, with the command that writes to it. What is there is replaced if
-/// that was asked for.
+/// The folder that `--out` names, for the result of this command. What is there is replaced by it
+/// if that was asked for.
 pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
     let what = format!("--out {}", path.display());
     if path.exists() && !path.is_dir() {
@@ -123,10 +123,7 @@ pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
         let why = format!("{} is a file; name a folder", file.display());
         return Err(Error::unfit(what, why));
     }
-    let folder = Folder::create(path, replaces).map_err(Error::system(&what))?;
-    let told = format!("{:#}\n", to_json(&told::now()));
-    let written = folder.write(told::FILE, told);
-    written.map_err(Error::system(what)).map(|()| folder)
+    Folder::create(path, replaces, &told::now()).map_err(Error::system(what))
 }
 
 /// A program that the preload library can enter, or why not.

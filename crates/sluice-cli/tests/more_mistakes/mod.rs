@@ -1,5 +1,7 @@
 //! More of what newcomers mistype: of guests, stores, curves, sizes, and of running devices.
 
+mod left_behind;
+mod objects;
 mod without_effect;
 
 use std::path::Path;

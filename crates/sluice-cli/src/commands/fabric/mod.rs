@@ -18,7 +18,7 @@ use sluice_net::{
     EndpointType, FabricConfig, FabricSpec, HostProgram, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
 use sluice_results::{FabricChoices, FabricHost, FabricResult, Named, VcsUse, to_json};
-use sluice_simulation::{FabricPlan, check_hosts};
+use sluice_simulation::{FabricPlan, check_hosts, check_objects};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -110,6 +110,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
             let spec = settings::fabric(fabric, set)?;
             let config = FabricConfig::new(&spec, ANY_SEED)?;
             look_at_traces(&spec)?;
+            check_objects(&config)?;
             check_hosts(&spec)?;
             let graph = &config.graph;
             outln!(
