@@ -156,9 +156,11 @@ macro_rules! trap_counters {
 #[macro_export]
 macro_rules! late_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Misses that ended over 1 µs after the moment that the model asked for.
+        /// Waits for a page that was not there, also where a prefetch or another thread had sent
+        /// for it, that ended over 1 µs after the moment that the model asked for.
         Late: late as count;
-        /// Traps on a page in the cache that ended so late: prefetched, sampled, or given back.
+        /// Traps on a page that was in the cache, which ended so late: prefetched, sampled, or
+        /// given back.
         LateSoft: late_soft as soft;
         /// Traps after which it was measured how long their thread waited for a CPU once its page
         /// was there: in event mode, some of all.
@@ -348,8 +350,9 @@ macro_rules! part_counters {
         PartsIndexing: parts_indexing_ps as indexing;
         /// In the device's DRAM (`cache.hit_latency`).
         PartsDram: parts_dram_ps as dram;
-        /// Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for
-        /// a free buffer of the write log.
+        /// Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, for a
+        /// free buffer of the write log, or in a memory expander for its turn (`memory.transfer`,
+        /// `memory.banks`).
         PartsStall: parts_stall_ps as stall;
         /// Waiting for a page that was on its way already.
         PartsMerge: parts_merge_ps as merge;

@@ -15,7 +15,8 @@ pub struct Parts {
     pub indexing: Ps,
     /// In the device's DRAM.
     pub dram: Ps,
-    /// Waiting to be taken in: for an MSHR entry, or for a page of the set that can leave.
+    /// Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, for a free
+    /// buffer of the write log, or in a memory expander for its turn.
     pub stall: Ps,
     /// Waiting for a page that was on its way for an earlier access or a prefetch.
     pub merge: Ps,

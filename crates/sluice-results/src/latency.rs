@@ -30,14 +30,16 @@ pub(crate) struct SummarySchema<Ns> {
     max: Ns,
 }
 
-/// Latencies of the misses of a program.
+/// Latencies of a program's waits for pages that were not there: of its misses, and of traps on a
+/// page for which a prefetch or another thread had sent. Each counts when it ends, and misses
+/// (`cache.misses`) when they begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissLatency {
     /// What the model asked for, ns.
     #[schemars(with = "SummarySchema<u64>")]
     pub modelled: Summary<u64>,
     /// What the program waited, ns: from the fault as the runtime sees it to the call that maps the
-    /// page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`.
+    /// page, plus `host.entry_ns` and `host.exit_ns`. The same waits as `modelled`.
     #[schemars(with = "SummarySchema<u64>")]
     pub achieved: Summary<u64>,
 }
@@ -45,7 +47,8 @@ pub struct MissLatency {
 /// Latencies of the accesses of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessLatency {
-    /// What the model asked for, misses and merges, ns.
+    /// What the model asked for, ns: of misses, and of accesses to a page on its way for an earlier
+    /// miss or a prefetch. With `--hits misses`, of all accesses that trap.
     #[schemars(with = "SummarySchema<f64>")]
     pub modelled: Summary<f64>,
     /// Every access, hits too, ns.

@@ -126,11 +126,11 @@ pub struct Figures {
     pub trap_kinds: TrapKinds,
     /// What the device's cache did.
     pub cache: Cache,
-    /// Latencies of misses, ns.
+    /// Latencies of waits for pages that were not there, ns.
     pub latency_ns: MissLatency,
     /// The modelled time of a trap, by cause, on average, ns.
     pub latency_parts_ns: DeviceParts,
-    /// Misses that the runtime could not serve in time.
+    /// Waits that the runtime could not end in time.
     pub late: Late,
     /// What the flash did.
     pub flash: Flash,
@@ -153,18 +153,18 @@ trap_counters! { [counts] {
 trap_counters! { [of_process] TrapKinds; }
 
 late_counters! { [counts] {
-    /// Misses that the runtime could not serve in time.
+    /// Waits that the runtime could not end in time.
     LateCounts
 } }
 late_counters! { [of_process] LateCounts; }
 
-/// Misses that the runtime could not serve in time.
+/// Waits that the runtime could not end in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Late {
     /// Counters.
     #[serde(flatten)]
     pub counts: LateCounts,
-    /// Their share of the misses that were timed.
+    /// `count` ÷ the waits that were timed, `latency_ns.achieved.count`: not ÷ `cache.misses`.
     pub ratio: Option<f64>,
 }
 

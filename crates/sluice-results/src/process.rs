@@ -192,7 +192,8 @@ pub struct ProcessResult {
     pub traps: u64,
     /// Traps on a page that was not in the cache.
     pub misses: u64,
-    /// Misses that ended over 1 µs after the moment that the model asked for.
+    /// Waits for a page that was not there, of misses and others, that ended over 1 µs after the
+    /// moment that the model asked for.
     pub late: u64,
     /// Pages that left the cache to make room.
     pub evictions: u64,
@@ -202,7 +203,7 @@ pub struct ProcessResult {
     pub placed_bytes: u64,
     /// Bytes of shared memory that it mapped and that stay in DRAM, all together.
     pub shared_bytes: u64,
-    /// Latencies of its misses, ns.
+    /// Latencies of its waits for pages that were not there, ns.
     pub latency_ns: MissLatency,
 }
 
@@ -218,7 +219,8 @@ pub struct OtherProcesses {
     pub traps: u64,
     /// Traps on a page that was not in the cache.
     pub misses: u64,
-    /// Misses that ended over 1 µs after the moment that the model asked for.
+    /// Waits for a page that was not there, of misses and others, that ended over 1 µs after the
+    /// moment that the model asked for.
     pub late: u64,
     /// Pages that left the cache to make room.
     pub evictions: u64,
@@ -228,7 +230,7 @@ pub struct OtherProcesses {
     pub placed_bytes: u64,
     /// Bytes of shared memory that they mapped and that stay in DRAM, all together.
     pub shared_bytes: u64,
-    /// Latencies of all their misses, ns.
+    /// Latencies of all their waits for pages that were not there, ns.
     pub latency_ns: MissLatency,
 }
 

@@ -130,8 +130,8 @@ pub struct SizeProfile {
     pub wall_s: f64,
     /// Wall time without the traps, s: what the program computes by itself. Not less than its
     /// thread's time in user mode, nor more than all its processor time: it does not wait for
-    /// others.
-    pub without_traps_s: f64,
+    /// others. `null` with several threads, whose traps overlap.
+    pub without_traps_s: Option<f64>,
     /// Traps that were recorded.
     pub traps: u64,
     /// Of the traps, those that the record had no room for: the run's end is missing.

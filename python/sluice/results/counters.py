@@ -124,9 +124,11 @@ class CounterValues:
     last_trap_ns: int
     """Nanoseconds since the start of the runtime at the last trap."""
     late: int
-    """Misses that ended over 1 µs after the moment that the model asked for."""
+    """Waits for a page that was not there, also where a prefetch or another thread had sent for
+    it, that ended over 1 µs after the moment that the model asked for."""
     late_soft: int
-    """Traps on a page in the cache that ended so late: prefetched, sampled, or given back."""
+    """Traps on a page that was in the cache, which ended so late: prefetched, sampled, or given
+    back."""
     major_faults: int
     """Major faults of the process at its end: pages that the kernel read from disk, of files or
     of memory that it had swapped out, where they delay the program unseen."""
@@ -149,8 +151,9 @@ class CounterValues:
     parts_protocol_ps: int
     """On the CXL link (`device.protocol_latency`)."""
     parts_stall_ps: int
-    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for a
-    free buffer of the write log."""
+    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, for a free
+    buffer of the write log, or in a memory expander for its turn (`memory.transfer`,
+    `memory.banks`)."""
     pinned: int
     """Evictions that the kernel refused because it had pinned the page."""
     pinned_errno: int

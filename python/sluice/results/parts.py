@@ -142,8 +142,9 @@ class DeviceParts:
     protocol: float | None
     """On the CXL link (`device.protocol_latency`)."""
     stall: float | None
-    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for a
-    free buffer of the write log."""
+    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, for a free
+    buffer of the write log, or in a memory expander for its turn (`memory.transfer`,
+    `memory.banks`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,21 +68,15 @@ class HostFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """Misses that the runtime could not serve in time."""
+    """Waits that the runtime could not end in time."""
     count: int
-    """Misses that ended over 1 µs after the moment that the model asked for."""
+    """Waits for a page that was not there, also where a prefetch or another thread had sent for
+    it, that ended over 1 µs after the moment that the model asked for."""
     ratio: float | None
-    """Their share of the misses that were timed."""
-    run_delay_ns: int
-    """How much longer than a wake-up these traps waited, all together, ns."""
-    run_delays: int
-    """Traps after which it was measured how long their thread waited for a CPU once its page was
-    there: in event mode, some of all."""
-    run_delays_late: int
-    """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
-    count has this time."""
+    """`count` ÷ the waits that were timed, `latency_ns.achieved.count`: not ÷ `cache.misses`."""
     soft: int
-    """Traps on a page in the cache that ended so late: prefetched, sampled, or given back."""
+    """Traps on a page that was in the cache, which ended so late: prefetched, sampled, or given
+    back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +133,9 @@ class LiveRun:
     kind: str
     """Which kind of result this is."""
     late: Late
-    """Misses that the runtime could not serve in time."""
+    """Waits that the runtime could not end in time."""
     latency_ns: MissLatency
-    """Latencies of misses, ns."""
+    """Latencies of waits for pages that were not there, ns."""
     latency_parts_ns: DeviceParts
     """The modelled time of a trap, by cause, on average, ns."""
     live_config: dict[str, str]
@@ -251,10 +245,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissLatency:
-    """Latencies of the misses of a program."""
+    """Latencies of a program's waits for pages that were not there: of its misses, and of traps
+    on a page for which a prefetch or another thread had sent. Each counts when it ends, and
+    misses (`cache.misses`) when they begin."""
     achieved: SummaryOfUint64
     """What the program waited, ns: from the fault as the runtime sees it to the call that maps
-    the page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`."""
+    the page, plus `host.entry_ns` and `host.exit_ns`. The same waits as `modelled`."""
     modelled: SummaryOfUint64
     """What the model asked for, ns."""
 
@@ -278,9 +274,9 @@ class OneOfSeveral:
     hit_times: HitTimes
     """What a hit takes, on the device and on this host."""
     late: Late
-    """Misses that the runtime could not serve in time."""
+    """Waits that the runtime could not end in time."""
     latency_ns: MissLatency
-    """Latencies of misses, ns."""
+    """Latencies of waits for pages that were not there, ns."""
     latency_parts_ns: DeviceParts
     """The modelled time of a trap, by cause, on average, ns."""
     live_config: dict[str, str]
@@ -313,9 +309,10 @@ class OtherProcesses:
     images: int
     """How many processes and program images these are."""
     late: int
-    """Misses that ended over 1 µs after the moment that the model asked for."""
+    """Waits for a page that was not there, of misses and others, that ended over 1 µs after the
+    moment that the model asked for."""
     latency_ns: MissLatency
-    """Latencies of all their misses, ns."""
+    """Latencies of all their waits for pages that were not there, ns."""
     misses: int
     """Traps on a page that was not in the cache."""
     placed_bytes: int
@@ -343,9 +340,10 @@ class ProcessResult:
     image: int
     """0, and one more after each `exec`."""
     late: int
-    """Misses that ended over 1 µs after the moment that the model asked for."""
+    """Waits for a page that was not there, of misses and others, that ended over 1 µs after the
+    moment that the model asked for."""
     latency_ns: MissLatency
-    """Latencies of its misses, ns."""
+    """Latencies of its waits for pages that were not there, ns."""
     misses: int
     """Traps on a page that was not in the cache."""
     pid: int
@@ -373,9 +371,9 @@ class Region:
     from_s: float
     """Seconds from the start of the program until then."""
     late: Late
-    """Misses that the runtime could not serve in time."""
+    """Waits that the runtime could not end in time."""
     latency_ns: MissLatency
-    """Latencies of misses, ns."""
+    """Latencies of waits for pages that were not there, ns."""
     latency_parts_ns: DeviceParts
     """The modelled time of a trap, by cause, on average, ns."""
     trap_kinds: TrapKinds
@@ -448,9 +446,9 @@ class WorkloadFigures:
     flash: Flash
     """What the flash did."""
     late: Late
-    """Misses that the runtime could not serve in time."""
+    """Waits that the runtime could not end in time."""
     latency_ns: MissLatency
-    """Latencies of misses, ns."""
+    """Latencies of waits for pages that were not there, ns."""
     latency_parts_ns: DeviceParts
     """The modelled time of a trap, by cause, on average, ns."""
     trap_kinds: TrapKinds

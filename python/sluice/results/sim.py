@@ -28,7 +28,8 @@ class AccessLatency:
     """Pairs of nanoseconds (the middle of a bucket) and count of the accesses, of each bucket
     that has any. Only with `--histogram`."""
     modelled: SummaryOfDouble
-    """What the model asked for, misses and merges, ns."""
+    """What the model asked for, ns: of misses, and of accesses to a page on its way for an
+    earlier miss or a prefetch. With `--hits misses`, of all accesses that trap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

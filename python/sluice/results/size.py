@@ -73,10 +73,10 @@ class SizeProfile:
     """Of the traps, those that the record had no room for: the run's end is missing."""
     wall_s: float
     """Wall time, s."""
-    without_traps_s: float
+    without_traps_s: float | None
     """Wall time without the traps, s: what the program computes by itself. Not less than its
-    thread's time in user mode, nor more than all its processor time: it does not wait for
-    others."""
+    thread's time in user mode, nor more than all its processor time: it does not wait for others.
+    `null` with several threads, whose traps overlap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 //! From when on a live run counts.
 
+use super::waiting::Seen;
 use crate::error::{ArgumentError, Error};
 use rustix::time::{ClockId, clock_gettime};
 use sluice_abi::is_mark_name;
@@ -53,6 +54,9 @@ impl Display for CountAfter {
     }
 }
 
+/// The time between two looks, at least, s.
+const LEAST_S: f64 = 1e-3;
+
 /// Waits for that.
 pub struct Counting {
     after: Option<CountAfter>,
@@ -67,19 +71,18 @@ impl Counting {
         }
     }
 
-    /// Looks whether it has come, after so many seconds; says whether it is still waited for.
-    pub fn look(&mut self, seconds: f64, dir: &Path, pid: u64) -> bool {
-        let after = match &self.after {
-            Some(after) if self.found.is_none() => after,
-            _ => return false,
-        };
-        let has_come = match after {
+    /// Looks whether it has come; says after how many seconds to look again, if it is still waited
+    /// for. What comes with the program's end comes too late.
+    pub fn look(&mut self, seen: Seen, dir: &Path, pid: u64) -> Option<f64> {
+        let after = self.after.as_ref().filter(|_| self.found.is_none())?;
+        let left_s = match after {
             // The program's own marks are read at its end.
-            CountAfter::Marker(_) => return false,
-            CountAfter::Time(time) => seconds >= time.0 as f64 / 1e12,
-            CountAfter::File(path) => path.exists(),
+            CountAfter::Marker(_) => return None,
+            CountAfter::Time(time) => time.0 as f64 / 1e12 - seen.seconds,
+            CountAfter::File(path) if path.exists() => 0.0,
+            CountAfter::File(_) => f64::INFINITY,
         };
-        if has_come {
+        if left_s <= 0.0 && !seen.is_over {
             // Without any image, the program has not begun, and the next look will do.
             self.found = read_last(dir, pid).map(|process| ProcessMark {
                 name: after.to_string(),
@@ -88,7 +91,7 @@ impl Counting {
                 process,
             });
         }
-        self.found.is_none()
+        self.found.is_none().then_some(left_s.max(LEAST_S))
     }
 
     /// The marks of all images of the program itself.
@@ -149,4 +152,24 @@ impl From {
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first look was after 100 ms, and the last one, at the program's end, found the moment.
+    #[test]
+    fn the_next_look_is_at_the_moment_and_none_is_after_the_end() {
+        let look = |after: &str, seconds, is_over| {
+            let mut counting = Counting::new(&Some(after.parse().expect("a moment")));
+            counting.look(Seen { seconds, is_over }, Path::new("/nonexistent"), 1)
+        };
+        assert_eq!(look("3ms", 0.0, false), Some(0.003));
+        assert_eq!(look("50ms", 0.049, false), Some(0.05 - 0.049));
+        assert_eq!(look("50ms", 0.06, false), Some(LEAST_S), "no image yet");
+        assert_eq!(look("50ms", 0.06, true), Some(LEAST_S), "it did not come");
+        assert_eq!(look("marker:a", 0.06, false), None);
+        assert!(look("file:/nonexistent/a", 0.0, false).is_some());
+    }
 }

@@ -1,7 +1,7 @@
 //! The end of a run: what its devices did, kept and printed.
 
 use super::count::{Counting, From};
-use super::{Ended, Look, Ready, Running, SAMPLE_S, check_entered, profile, summary, warn};
+use super::{Ended, Look, Ready, Running, SAMPLE_S, Seen, check_entered, profile, summary, warn};
 use crate::child::leave;
 use crate::error::Error;
 use crate::program;
@@ -90,15 +90,16 @@ impl<'a> Ready<'a> {
         let (dir, pid) = (self.session.path().to_owned(), running.pid());
         let (started_ns, mut counting) =
             (running.started_ns, Counting::new(&self.live.count_after));
-        let (is_kept, mut sampled_s) = (self.folder.is_some(), f64::NEG_INFINITY);
-        let mut look = |now| {
-            let is_waiting = counting.look(now, &dir, pid);
+        let (is_kept, mut sampled_s) = (self.folder.is_some(), 0.0);
+        let mut look = |seen: Seen| {
+            let soon = counting.look(seen, &dir, pid);
             // A look that is later than it was to be stays one.
-            if is_kept && (!is_waiting || now >= sampled_s + SAMPLE_S) {
+            let now = seen.seconds;
+            if is_kept && (seen.is_over || now >= sampled_s + SAMPLE_S) {
                 timelines.sample(now, pid);
                 sampled_s = now;
             }
-            is_waiting
+            soon
         };
         let is_watched = is_kept || self.live.count_after.is_some();
         let look = is_watched.then_some(&mut look as &mut Look<'_>);

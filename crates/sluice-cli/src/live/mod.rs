@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-pub use waiting::Look;
+pub use waiting::{Look, Seen};
 
 /// Seconds between two samples of the timeline.
 const SAMPLE_S: f64 = 0.1;

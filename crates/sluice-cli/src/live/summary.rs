@@ -3,7 +3,7 @@
 use super::profile;
 use sluice_abi::Counter;
 use sluice_model::EVICTIONS;
-use sluice_results::{Figures, LiveRun, Process, Run};
+use sluice_results::{Figures, LiveRun, MissLatency, Process, Run};
 use sluice_units::{Bytes, round_bytes};
 use std::fmt::Write;
 
@@ -30,14 +30,15 @@ fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
     let misses = match figures.cache.misses {
         0 => "no misses".to_owned(),
         misses => format!(
-            "{misses} misses, {} of them the first of their page; miss p50 {:.1} us (model {:.1} \
-             us), {:.2} % late",
-            figures.cache.counts.first_misses,
-            figures.latency_ns.achieved.p50 as f64 / 1e3,
-            figures.latency_ns.modelled.p50 as f64 / 1e3,
-            figures.late.ratio.unwrap_or_default() * 100.0,
+            "{misses} misses, {} of them the first of their page",
+            figures.cache.counts.first_misses
         ),
     };
+    let waits = waits(
+        figures.cache.misses,
+        &figures.latency_ns,
+        figures.late.counts.count,
+    );
     let room = match figures.cache.counts.evictions {
         0 if figures.cache.misses > 0 => format!(
             "; the cache was never too full: nothing left its {} (cache.capacity)",
@@ -46,8 +47,24 @@ fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
         _ => String::new(),
     };
     format!(
-        "sluice: {} traps, {misses}; {} flash reads, {} programs; {wall_s:.2} s{room}",
+        "sluice: {} traps, {misses}{waits}; {} flash reads, {} programs; {wall_s:.2} s{room}",
         figures.traps, figures.flash.counts.reads, figures.flash.counts.programs,
+    )
+}
+
+/// How long the timed waits took. They are the misses, unless a prefetch or another thread had sent
+/// for some of the pages, or a wait began before counting did or ended after it.
+fn waits(misses: u64, latency: &MissLatency, late: u64) -> String {
+    let of = match latency.achieved.count {
+        0 => return String::new(),
+        timed if timed == misses => "miss".to_owned(),
+        timed => format!("{timed} waits,"),
+    };
+    format!(
+        "; {of} p50 {:.1} us (model {:.1} us), {:.2} % late",
+        latency.achieved.p50 as f64 / 1e3,
+        latency.modelled.p50 as f64 / 1e3,
+        late as f64 * 100.0 / latency.achieved.count as f64,
     )
 }
 
@@ -112,14 +129,10 @@ fn of_hits(result: &LiveRun) -> String {
 fn of_shared(result: &Run<'_>) -> Option<String> {
     let shared = result.processes.iter().find(|p| p.shared_memory)?;
     let (latency, misses) = (shared.latency(), shared.get(Counter::Misses));
-    let late = shared.get(Counter::Late) as f64 / latency.achieved.count.max(1) as f64;
     Some(format!(
-        "sluice: the device of shared memory: {} traps, {misses} misses; miss p50 {:.1} us (model \
-         {:.1} us), {:.2} % late; {:.1} MiB placed",
+        "sluice: the device of shared memory: {} traps, {misses} misses{}; {:.1} MiB placed",
         shared.get(Counter::Traps),
-        latency.achieved.p50 as f64 / 1e3,
-        latency.modelled.p50 as f64 / 1e3,
-        late * 100.0,
+        waits(misses, &latency, shared.get(Counter::Late)),
         shared.get(Counter::PlacedBytes) as f64 / f64::from(1 << 20),
     ))
 }
@@ -139,4 +152,35 @@ fn of_others(result: &Run<'_>) -> Option<String> {
         let misses = sum(Counter::Misses);
         format!("sluice: its other processes: {traps} traps, {misses} misses (--json has more)")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_stats::Summary;
+
+    /// `29 misses .. 68 % late` was of 200 waits, most of them for pages on their way.
+    #[test]
+    fn the_share_that_is_late_names_what_it_is_of() {
+        let waits = |misses, timed, late| {
+            let summary = |p50| Summary {
+                count: timed,
+                p50,
+                ..Summary::default()
+            };
+            let latency = MissLatency {
+                modelled: summary(40_000),
+                achieved: summary(41_000),
+            };
+            super::waits(misses, &latency, late)
+        };
+        let times = "p50 41.0 us (model 40.0 us)";
+        assert_eq!(waits(50, 50, 5), format!("; miss {times}, 10.00 % late"));
+        assert_eq!(
+            waits(29, 200, 136),
+            format!("; 200 waits, {times}, 68.00 % late")
+        );
+        assert_eq!(waits(0, 4, 1), format!("; 4 waits, {times}, 25.00 % late"));
+        assert_eq!(waits(3, 0, 0), "");
+    }
 }

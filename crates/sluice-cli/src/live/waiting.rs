@@ -21,8 +21,17 @@ const OFTEN: Timespec = Timespec {
     tv_nsec: 5_000_000,
 };
 
-/// Looks at a program that has run for so many seconds; says whether to look again soon.
-pub type Look<'a> = dyn FnMut(f64) -> bool + 'a;
+/// When a program is looked at.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    /// So many seconds after its start.
+    pub seconds: f64,
+    /// It has ended.
+    pub is_over: bool,
+}
+
+/// Looks at a program; says after how many seconds to look again, if that is to be soon.
+pub type Look<'a> = dyn FnMut(Seen) -> Option<f64> + 'a;
 
 /// Waits for the program, and looks meanwhile if that is wanted.
 pub fn watch(
@@ -32,18 +41,29 @@ pub fn watch(
 ) -> Result<(), Error> {
     let failed = |e: Errno| Error::system("pidfd_open")(e.into());
     let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
-    let mut often = false;
+    let mut is_over = false;
     loop {
-        let mut wanted = [PollFd::new(&program, PollFlags::IN)];
-        let period = if often { &OFTEN } else { &SAMPLE };
-        let period = look.is_some().then_some(period);
-        let ended = poll(&mut wanted, period).is_ok_and(|ready| ready > 0);
-        if let Some(look) = &mut look {
-            often = look(from.elapsed().as_secs_f64());
-        }
-        if ended {
+        let seconds = from.elapsed().as_secs_f64();
+        let period = look
+            .as_mut()
+            .map(|look| period(look(Seen { seconds, is_over })));
+        if is_over {
             return Ok(());
         }
+        let mut wanted = [PollFd::new(&program, PollFlags::IN)];
+        is_over = poll(&mut wanted, period.as_ref()).is_ok_and(|ready| ready > 0);
+    }
+}
+
+/// The time until the next look.
+fn period(soon: Option<f64>) -> Timespec {
+    let Some(seconds) = soon else {
+        return SAMPLE;
+    };
+    let longest = OFTEN.tv_nsec as f64;
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: (seconds * 1e9).clamp(0.0, longest) as i64,
     }
 }
 

@@ -241,10 +241,11 @@ pub fn of_late(result: &LiveRun) {
     };
     let other = if is_store { "a faster store, " } else { "" };
     errln!(
-        "sluice: warning: {:.1} % of misses were late: p50 {:.1} us (model {:.1}), p99 {:.1} us \
+        "sluice: warning: {:.1} % of {} were late: p50 {:.1} us (model {:.1}), p99 {:.1} us \
          (model {:.1}); a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: \
          {other}{signal}{threads}slower flash (nand.read)",
         ratio * 100.0,
+        what_waited(figures.cache.misses, got.count),
         us(got.p50),
         us(asked.p50),
         us(got.p99),
@@ -252,6 +253,14 @@ pub fn of_late(result: &LiveRun) {
         us(floor_ns),
         result.trap_mode,
     );
+}
+
+/// What the timed waits are; others than misses are for pages that were on their way.
+fn what_waited(misses: u64, timed: u64) -> &'static str {
+    match timed == misses {
+        true => "misses",
+        false => "waits for pages",
+    }
 }
 
 /// A host that is too slow for memory that processes share.
@@ -266,11 +275,12 @@ pub fn of_late_shared(run: &Run<'_>) {
     }
     let us = |ns: u64| ns as f64 / 1e3;
     errln!(
-        "sluice: warning: {:.1} % of the misses on shared memory were late: p50 {:.1} us (model \
+        "sluice: warning: {:.1} % of the {} on shared memory were late: p50 {:.1} us (model \
          {:.1}), p99 {:.1} us (model {:.1}); one thread serves all processes, and a trap alone \
          takes this host {:.1} us; what helps: a CPU that nobody else uses, slower flash \
          (nand.read)",
         ratio * 100.0,
+        what_waited(shared.get(Counter::Misses), latency.achieved.count),
         us(latency.achieved.p50),
         us(latency.modelled.p50),
         us(latency.achieved.p99),

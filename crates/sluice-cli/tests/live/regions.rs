@@ -103,6 +103,22 @@ fn counting_begins_when_a_file_appears_or_at_a_time() {
     }
 }
 
+/// Nobody looked for the moment in the first 100 ms.
+#[test]
+fn counting_begins_soon_after_a_short_time() {
+    let begins = || {
+        let json = run("event", &["--count-after", "1ms"], &[program(), "sleep"]);
+        let json = json.well().json();
+        json["counted"]["from_s"].as_f64().expect("seconds")
+    };
+    // A busy host may start the program late, but not every time.
+    let tries: Vec<f64> = (0..5).map(|_| begins()).collect();
+    assert!(
+        tries.iter().any(|from| (0.001..0.08).contains(from)),
+        "{tries:?}"
+    );
+}
+
 #[test]
 fn a_mark_that_never_comes_is_an_error_after_the_result() {
     let program = program();

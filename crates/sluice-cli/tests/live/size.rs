@@ -91,3 +91,28 @@ fn misses_of_a_small_cache_tell_of_all() {
     assert_eq!(result["smallest_bytes"], 256 << 10);
     check(&result, 0.03);
 }
+
+/// Without the traps it took 0.0 s: the first thread only waits.
+#[test]
+fn a_time_without_the_traps_of_several_threads_is_not_known() {
+    let run = |json: &[&str]| {
+        let mut command = Sluice::command();
+        command.arg("size").args(json).arg("--");
+        command.arg(env!("CARGO_BIN_EXE_sluice"));
+        command.args("workload pattern --size 4MiB --threads 2 --seconds 1".split(' '));
+        let told = command.output().expect("the command starts");
+        let errors = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(told.status.code(), Some(0), "{errors}");
+        String::from_utf8(told.stdout).expect("UTF-8")
+    };
+    let text = run(&["--json"]);
+    let line = text.lines().last().expect("a result");
+    let profile = &crate::schema::checked(line.as_bytes())["profile"];
+    assert!(profile["threads"].as_u64() > Some(1), "{profile}");
+    assert!(profile["without_traps_s"].is_null(), "{profile}");
+    let text = run(&[]);
+    assert!(
+        text.contains("so its time without them is not known\n"),
+        "{text}"
+    );
+}

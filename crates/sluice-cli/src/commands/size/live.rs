@@ -4,7 +4,7 @@ use super::{Seen, SizeArgs, answer};
 use crate::child::leave;
 use crate::error::Error;
 use crate::live::args::{ControlArg, LiveArgs};
-use crate::live::{Ended, Live};
+use crate::live::{self, Ended, Live};
 use crate::result_args::ResultArgs;
 use crate::settings::DeviceArgs;
 use crate::{program, signals};
@@ -59,10 +59,10 @@ pub fn run(
     let mut ready = live.prepare()?;
     let running = ready.start(&prog, |_| {}, &signals::ENDING)?;
     let (pid, mut threads, mut computed) = (running.pid(), 0, None);
-    let mut look = |seconds| {
+    let mut look = |seen: live::Seen| {
         threads = threads.max(threads_of(pid));
-        computed = computed_by(pid, seconds).or(computed);
-        false
+        computed = computed_by(pid, seen.seconds).or(computed);
+        None
     };
     let Some(ended) = ready.await_end(running, Some(&mut look))? else {
         return Ok(ExitCode::from(2));
@@ -86,9 +86,9 @@ pub fn run(
         uses: record.uses(args.filter, &part),
         profile: Some(profile),
     };
-    let timing = match threads {
-        1 if part == Part::ALL => Timing::Live {
-            without: Ps::from_ns((profile.without_traps_s * 1e9) as u64),
+    let timing = match profile.without_traps_s {
+        Some(without_s) if part == Part::ALL => Timing::Live {
+            without: Ps::from_ns((without_s * 1e9) as u64),
             written_per_million: record.written_per_million(&ended, pid),
         },
         _ => Timing::Unknown,
@@ -307,7 +307,8 @@ impl Record {
     }
 
     /// The run. How long traps take is estimated, and a busy machine adds to it: the program needs
-    /// as long at least as its own instructions took, and as its thread computed at most.
+    /// as long at least as its own instructions took, and as its thread computed at most. Traps of
+    /// several threads overlap, so that nobody knows how long the program takes without them.
     fn profile(
         &self,
         ended: &Ended,
@@ -320,13 +321,13 @@ impl Record {
             .and_then(|main| main.latencies.as_ref())
             .map_or(0.0, |of| of.achieved.sum() as f64 / 1e12);
         let left_s = (ended.wall_s - trapped_s).max(0.0);
-        let without_traps_s = computed.map_or(left_s, |of| {
+        let alone_s = computed.map_or(left_s, |of| {
             let user_s = of.user * ended.wall_s;
             left_s.clamp(user_s, user_s + of.system * ended.wall_s)
         });
         SizeProfile {
             wall_s: ended.wall_s,
-            without_traps_s,
+            without_traps_s: (threads == 1).then_some(alone_s),
             traps: self.pages.len() as u64,
             traps_lost: self.count - self.pages.len() as u64,
             sampled_share: 1.0 / f64::from(1u32 << self.halvings),

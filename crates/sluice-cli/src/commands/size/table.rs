@@ -33,10 +33,17 @@ fn table_of(result: &SizeResult) -> String {
             }
             _ => String::new(),
         };
-        told += &format!(
-            "the run took {:.2} s, {:.2} s without its {} traps{share}\n",
-            profile.wall_s, profile.without_traps_s, profile.traps
-        );
+        let (wall_s, traps) = (profile.wall_s, profile.traps);
+        told += &match profile.without_traps_s {
+            Some(without_s) => format!(
+                "the run took {wall_s:.2} s, {without_s:.2} s without its {traps} traps{share}\n"
+            ),
+            None => format!(
+                "the run took {wall_s:.2} s, with {traps} traps{share}; those of its {} threads \
+                 overlap, so its time without them is not known\n",
+                profile.threads
+            ),
+        };
     }
     told + "\n" + &table(&result.sizes)
 }
