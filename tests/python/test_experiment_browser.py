@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from browser import Browser
 from experiments import EXPERIMENT, Lab
+
+from sluice.reproduce import words
 
 WIDTHS = {"wide": 1280, "tablet": 820, "phone": 390}
 LEGIBLE = 11.0
@@ -123,3 +126,18 @@ def test_a_phone_shows_a_claim_with_its_outcome(browser: Browser, page: Path) ->
             return {width: box.width, right: box.right, text: cell.textContent}})""")
     assert claim["width"] >= 170 and "match" in outcome["text"]
     assert outcome["right"] <= WIDTHS["phone"]
+
+
+@pytest.mark.parametrize("name", ["index.html", "test/fig1/index.html"])
+def test_a_phone_shows_every_verdict_whole(browser: Browser, page: Path, tmp_path: Path, name: str
+                                           ) -> None:
+    """The longest was in one line, half of it outside of view."""
+    text = (page.parents[2] / name).read_text()
+    longest = max(words.MARKS, key=len)
+    text, changed = re.subn(r'(<span class="verdict[^>]*>)[^<]*(</span>)',
+                            rf"\1{words.MARKS[longest]}&nbsp;{longest}\2", text)
+    (tmp_path / "index.html").write_text(text)
+    browser.open(tmp_path / "index.html", WIDTHS["phone"], 900)
+    ends = browser.evaluate("""[...document.querySelectorAll('.verdict')].map(
+        verdict => verdict.getBoundingClientRect().right)""")
+    assert len(ends) == changed > 0 and max(ends) <= WIDTHS["phone"]

@@ -18,7 +18,7 @@ from sluice.report import main
 from sluice.report.charts import charts, requests_without_miss
 from sluice.report.folder import load_runs
 from sluice.report.histogram import Histogram
-from sluice.results import KINDS
+from sluice.results import KINDS, SCHEMAS
 
 
 class Metrics(HTMLParser):
@@ -290,6 +290,11 @@ def test_a_guest_has_a_page(tmp_path: Path) -> None:
     assert stats["workload"], "an object with its fields"
     (folder / "stats.json").write_text(json.dumps(stats))
     assert "qemu -m 2G" in report(folder).text
+    # What the user asked for is known: QEMU's arguments are not what to repeat.
+    (folder / "command.json").write_text(json.dumps(runs.whole(SCHEMAS["command"], {
+        "schema": "sluice.command/1", "arguments": ["vm", "--demo", "--set", "a=b c"]})))
+    told = report(folder).text
+    assert "sluice vm --demo --set 'a=b c'" in told and "qemu -m 2G" not in told
 
 
 def test_a_device_that_sees_no_hit_has_no_picture_of_hits(tmp_path: Path) -> None:

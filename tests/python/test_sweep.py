@@ -22,6 +22,7 @@ from sluice.reproduce.engines.local import Local
 from sluice.reproduce.spread import interval
 from sluice.sweep import labels, main
 from sluice.sweep.plan import plan
+from sluice.sweep.session import _nearest
 
 LOADS = ["--over", "load=1us,2us,4us"]
 SPEEDS = ["--over", "device.speed=1,4"]
@@ -189,6 +190,13 @@ def test_a_wrong_measure_stops_after_one_run(
     assert sweep(lab, *LOADS, "--measure", "times_s", *COMMAND) == 2
     assert "no number 'times_s' in the output" in (told := capsys.readouterr().err)
     assert told.strip().endswith("there is time_s") and len(lab.calls()) == 1
+
+
+def test_a_wrong_measure_is_told_where_all_others_are() -> None:
+    there = ["cache.hits", "cache.misses", "time_s", "accesses", "seed"]
+    near = "cache.misses, cache.hits, accesses"
+    assert _nearest("cache.mises", there) == f"{near}, and --json prints 2 others"
+    assert _nearest("time", ["time_s"]) == "time_s"
 
 
 def test_a_formula_that_cannot_be_computed_is_told_by_its_name(

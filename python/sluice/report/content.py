@@ -92,7 +92,7 @@ def card(run: Run, index: int, changed: list[str]) -> Card:
     ]
     facts += [(key, run.config.get(key)) for key in changed]
     shown = [(name, value) for name, value in facts if value not in (None, units.ABSENT)]
-    command = stats.words("command") or (
+    command = run.asked or stats.words("command") or (
         f"simulation of {stats.text('workload')}" if run.simulated else "command not recorded")
     return Card(run.label, index, command, shown, _tiles(run), run.notes)
 

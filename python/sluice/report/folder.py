@@ -19,10 +19,12 @@ from sluice.results import KINDS, SCHEMAS, field_kinds, read_as
 
 RUN_SCHEMA = "sluice.run/1"
 PROGRAM_SCHEMA = "sluice.workload/1"
+COMMAND_SCHEMA = "sluice.command/1"
 # What the object of a schema can be.
 _KINDS: dict[str, tuple[Any, ...]] = {
     RUN_SCHEMA: (SCHEMAS["run"], SCHEMAS["sim"]),
     PROGRAM_SCHEMA: get_args(SCHEMAS["workload"]),
+    COMMAND_SCHEMA: (SCHEMAS["command"],),
     "sluice.curve/1": (SCHEMAS["curve"],),
     "sluice.size/1": (SCHEMAS["size"],),
 }
@@ -217,6 +219,8 @@ class Run:
     heat: Heat | None
     programs: list[Program]
     notes: list[str]
+    # What the user asked for, where the program is another's.
+    asked: str | None = None
 
     @property
     def simulated(self) -> bool:
@@ -245,7 +249,15 @@ def load_run(path: Path, label: str) -> Run:
     timed = modelled is not None or achieved is not None
     notes = _notes(stats, timed, timeline is not None)
     return Run(path, label, stats, _config(stats), modelled, achieved, timeline, heat,
-               programs, notes)
+               programs, notes, _asked(path, stats))
+
+
+def _asked(path: Path, stats: Table) -> str | None:
+    """The command line of a guest's run: the program of its result is QEMU, with all arguments."""
+    command = path / "command.json"
+    if stats.text("kind") != "vm" or not command.exists():
+        return None
+    return f"sluice {read_object(command, COMMAND_SCHEMA).words('arguments')}"
 
 
 def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:

@@ -8,7 +8,7 @@ import gc
 import importlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,10 +170,9 @@ class Session:
         planned = dataclasses.replace(planned, derived=derived, metrics=metrics(sorted(used)))
         for name in planned.metrics:
             if name not in there:
-                near = difflib.get_close_matches(name, there, 4, 0.4)
                 raise ExperimentError(f"no number {name!r} in the output of `sluice"
                                       f" {' '.join(run.arguments)}`; there is"
-                                      f" {_some(near or there)}")
+                                      f" {_nearest(name, there)}")
         return planned
 
     def _price(self, runs: Sequence[Run]) -> None:
@@ -219,6 +218,13 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
             yield from _numbers(below, f"{path}.{key}" if path else key)
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield path, value
+
+
+def _nearest(name: str, there: Collection[str]) -> str:
+    """Names like this one, and where the others are, if there are others."""
+    shown = difflib.get_close_matches(name, there, 4, 0.4) or there
+    others = len(there) - len(shown)
+    return _some(shown) + (f", and --json prints {others} others" if others else "")
 
 
 def _some(names: Any) -> str:
