@@ -46,7 +46,7 @@ pub fn resolve_live(
         }
         Ok(is_live)
     })?;
-    Ok((checked(DeviceConfig::new(&raw)?)?, LiveSettings::new(live)))
+    Ok((checked(DeviceConfig::live(&raw)?)?, LiveSettings::new(live)))
 }
 
 /// The fabric that was asked for, with its changed settings.

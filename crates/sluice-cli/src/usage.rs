@@ -71,11 +71,20 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let is_odd = |line: &str| line.starts_with("tip: to pass") && line.contains("as a value");
     let lines = lines.map(str::trim);
     let lines = lines.filter(|line| !is_layout(line) && !is_odd(line));
-    let lines: Vec<&str> = lines.collect();
+    // Nobody means a command that help does not show.
+    let is_hidden = |line: &str| {
+        let names = line.split('\'').skip(1).step_by(2);
+        kind == ErrorKind::InvalidSubcommand && line.starts_with("tip: ") && { names }
+            .any(|name| !place.choices.iter().any(|one| one == name))
+    };
+    let lines: Vec<&str> = lines.filter(|line| !is_hidden(line)).collect();
     let told = lines.join("; ").replace(":; ", ": ");
     let told = told.strip_prefix("error: ").unwrap_or(&told);
     let help = format!("see `{} --help`", place.name);
     match kind {
+        ErrorKind::InvalidSubcommand if told.contains("'version'") => {
+            format!("{told}; `sluice --version` prints the version")
+        }
         ErrorKind::InvalidSubcommand => {
             format!("{told}; expected one of {}", place.choices.join(", "))
         }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use sluice_abi::{MARK_RESET, Operation, Request, Status, Text};
 use sluice_control::{Connection, Side};
-use sluice_model::{DeviceConfig, DeviceError, is_tunable, tunable};
+use sluice_model::{DeviceConfig, DeviceError, check_object, is_tunable, tunable};
 use sluice_units::{Bytes, PAGE_BYTES};
 
 /// What can be asked.
@@ -210,6 +210,7 @@ fn check(pairs: &[String]) -> Result<(), CtlError> {
             return Err(CtlError::NoPair(pair.clone()));
         };
         raw.set(key, value)?;
+        check_object(key, value)?;
         if !is_tunable(key) {
             let (key, valid) = (key.to_owned(), tunable());
             return Err(DeviceError::Fixed { key, valid }.into());
@@ -251,4 +252,24 @@ fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<Outcome, CtlErr
         false => snapshot.text(),
     };
     Ok(outcome(text, &answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The device's refusal had no room for its end.
+    #[test]
+    fn a_shared_object_is_refused_before_it_is_sent() {
+        let path = format!("./{}.so", "policy".repeat(40));
+        for key in ["cache.policy", "prefetch.policy"] {
+            let told = check(&[format!("{key}={path}")]).unwrap_err().to_string();
+            assert!(
+                told.contains(&path) && told.contains("not while it runs; expected one of "),
+                "{told}"
+            );
+            assert!(!told.contains("./mine.so"), "{told}");
+        }
+        assert!(check(&["cache.policy=lru".to_owned()]).is_ok());
+    }
 }

@@ -37,7 +37,7 @@ pub use config::{
 pub use contents::{Contents, NoContents, Tables};
 pub use device::{
     BlockCompletion, BlockOp, BlockRequest, CALLERS_MAX, Command, Device, DeviceError, Done,
-    Imbalance, LineUse, Pattern, Promoted, Refused, is_tunable, tunable,
+    Imbalance, LineUse, Pattern, Promoted, Refused, check_object, is_tunable, tunable,
 };
 pub use ftl::{Placement, WearReport};
 pub use lane::Lane;

@@ -289,7 +289,7 @@ fn details(error: &ConfigError) -> Details {
 fn device_details(error: &DeviceError) -> Details {
     match error {
         DeviceError::Config(error) => details(error),
-        DeviceError::Plugin { key, path, .. } => Details {
+        DeviceError::Plugin { key, path, .. } | DeviceError::Object { key, path } => Details {
             class: "BadValueError",
             key: Some((*key).to_owned()),
             value: Some(path.clone()),

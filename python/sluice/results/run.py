@@ -74,6 +74,14 @@ class Late:
     it, that ended over 1 µs after the moment that the model asked for."""
     ratio: float | None
     """`count` ÷ the waits that were timed, `latency_ns.achieved.count`: not ÷ `cache.misses`."""
+    run_delay_ns: int
+    """How much longer than a wake-up these traps waited, all together, ns."""
+    run_delays: int
+    """Traps after which it was measured how long their thread waited for a CPU once its page was
+    there: in event mode, some of all."""
+    run_delays_late: int
+    """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
+    count has this time."""
     soft: int
     """Traps on a page that was in the cache, which ended so late: prefetched, sampled, or given
     back."""

@@ -5,7 +5,7 @@ use crate::emulator::{
     simulate::{SimulateArgs, Simulation},
 };
 use crate::error::Error;
-use crate::live::args::{LiveArgs, TrapArg};
+use crate::live::args::{ControlArg, LiveArgs, TrapArg};
 use crate::live::count::CountAfter;
 use crate::live::persist::Persistence;
 use crate::live::{Live, fitness::check_live};
@@ -18,6 +18,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Without `--store`.
+const STORE: &str = "dram";
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,7 +52,7 @@ pub struct RunArgs {
     #[arg(
         long,
         conflicts_with = "simulate",
-        default_value = "dram",
+        default_value = STORE,
         value_name = "dram|file:PATH"
     )]
     pub store: String,
@@ -101,6 +104,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
                    `--trap event` besides, or heap, files, files:GLOB, explicit or dax:PATH";
         return Err(Error::value("--place", "shared", why));
     }
+    only_shared(args)?;
     let persistence = persistence(args, &config, &place)?;
     let store = match persistence {
         // The runtime keeps nothing: this command does.
@@ -146,6 +150,31 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
     .prepare()?;
     let emulated = emulator::run(&emulator::find()?, ready.plugin.clone(), &args.program)?;
     ready.finish(emulated, |_| ())
+}
+
+/// Refuses what is of a process' own device where no process has anything on one.
+fn only_shared(args: &RunArgs) -> Result<(), Error> {
+    if args.place.iter().any(|place| place != "shared") {
+        return Ok(());
+    }
+    let live = &args.live;
+    let own = [
+        ("--store", args.store != STORE),
+        ("--sample-hits", live.sample_hits.is_some()),
+        ("--control on", live.control == ControlArg::On),
+        ("--control-poll", live.control_poll.is_some()),
+        ("--record-traps", live.record_traps > 0),
+        ("--handlers", live.handlers > 1),
+        ("--profile", args.profile.is_some()),
+    ];
+    match own.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let why = "--place shared has one device for all processes, and this is of a process' \
+                       own; add --place heap or --place explicit, or leave it out";
+            Err(Error::unfit(option, why))
+        }
+    }
 }
 
 /// What all of `--place` name, checked.
@@ -211,7 +240,7 @@ fn persistence(
 
 /// What `--store` names, checked.
 fn parse_store(text: &str, place: &OnDevice) -> Result<Store, Error> {
-    if text == "dram" {
+    if text == STORE {
         return Ok(Store::Memory);
     }
     let bad = |why: &str| Error::value("--store", text, why);

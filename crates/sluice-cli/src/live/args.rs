@@ -18,6 +18,19 @@ fn nonzero_time(text: &str) -> Result<Ps, ArgumentError> {
     }
 }
 
+/// The shortest window of samples. One costs a trap of a microsecond at least, and samples take
+/// 5 % of the time at most.
+const WINDOW_MIN: Ps = Ps::from_us(20);
+
+/// A time in which pages can be sampled.
+fn window(text: &str) -> Result<Ps, ArgumentError> {
+    let time: Ps = text.parse()?;
+    match time < WINDOW_MIN {
+        true => Err(ArgumentError::Expected(format!("{WINDOW_MIN} at least"))),
+        false => Ok(time),
+    }
+}
+
 /// The options of every live run.
 #[derive(Clone, Debug, Args)]
 pub struct LiveArgs {
@@ -29,16 +42,16 @@ pub struct LiveArgs {
     pub handlers: u64,
     /// Whether the program has a control ring, for `sluice ctl` and the C library. Its thread makes
     /// signal mode look twice at each page that leaves, so `auto` is event mode only
-    #[arg(long, value_enum, default_value_t = ControlArg::Auto)]
+    #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = ControlArg::Auto)]
     pub control: ControlArg,
     /// How often the ring's server looks by itself, such as 5ms: for a guest of QEMU, which cannot
     /// wake it
-    #[arg(long, value_name = "PERIOD", value_parser = nonzero_time)]
+    #[arg(long, conflicts_with = "simulate", value_name = "PERIOD", value_parser = nonzero_time)]
     pub control_poll: Option<Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms, which gives a hit ratio. Also take those away that the policy lets go, so
     /// that it sees hits (cache.inactive, 10 % unless set). Both cost soft traps
-    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = nonzero_time)]
+    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = window)]
     pub sample_hits: Option<Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
     #[arg(

@@ -279,7 +279,7 @@ fn flags_that_do_not_exist() {
         (&["run", "--record-traps", "5", "--", "true"], "--out"),
         (
             &["run", "--sample-hits", "0ms", "--", "true"],
-            "expected 1ns",
+            "expected 20us",
         ),
         (&["fly"], "fly"),
     ];

@@ -126,4 +126,60 @@ pub const MISTAKES: &[(&str, &str)] = &[
         "trace convert --max-fill 5 x.csv y.trace",
         "--max-fill: only OUT of champsim is filled, and this is msr-csv to sluice",
     ),
+    (
+        "trace convert --columns op,address empty.trace y.csv",
+        "--columns: they are of a text file IN, and empty.trace is sluice by its name; leave them \
+         out, or give --from csv",
+    ),
+    (
+        "trace convert --columns time,op,address,size --cpu 9 x.csv y.trace",
+        "x.csv: no access of CPU 9 (--cpu) is in it; nothing was written",
+    ),
+    (
+        "run --place shared --store file:/tmp -- true",
+        "--store: --place shared has one device for all processes, and this is of a process' own; \
+         add --place heap or --place explicit, or leave it out",
+    ),
+    (
+        "run --place shared --sample-hits 1ms -- true",
+        "--sample-hits: --place shared has one device for all processes, and this is of a \
+         process' own; add --place heap or --place explicit, or leave it out",
+    ),
+    (
+        "run --place shared --control on -- true",
+        "--control on: --place shared has one device for all processes, and this is of a process' \
+         own; add --place heap or --place explicit, or leave it out",
+    ),
+    (
+        "run --simulate --control on -- true",
+        "the argument '--simulate' cannot be used with '--control <CONTROL>'; leave one of them \
+         out; see `sluice run --help`",
+    ),
+    (
+        "run --sample-hits 1us -- true",
+        "invalid value '1us' for '--sample-hits <WINDOW>': expected 20us at least",
+    ),
+    (
+        "run --set ftl.placement=host -- true",
+        "impossible configuration: ftl.placement = host: no request of a live run names its \
+         plane; BlockRequest of the crate sluice-model does; expected device",
+    ),
+    (
+        "version",
+        "unrecognized subcommand 'version'; `sluice --version` prints the version",
+    ),
+    (
+        "sim --system base-cssd --workload stream:rounds=1 --scale 256",
+        "stream:rounds=1: it has no more instructions than the 3125000 that warm a system up if \
+         --warmup does not say it; give fewer, such as --warmup 0",
+    ),
+    (
+        "sim --device cxl-dram --workload zipf --set cache.capacity=1MiB",
+        "impossible configuration: device.kind = memory, cache.capacity = 1MiB: a memory expander \
+         has none of that, only the tables device, memory, dram; leave cache.capacity out",
+    ),
+    (
+        "sim --device cxl-dram --workload zipf --set memory.row=96B",
+        "impossible configuration: memory.row = 96B: not a power of two from 64B",
+    ),
 ];

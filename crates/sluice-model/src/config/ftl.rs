@@ -16,8 +16,9 @@ sluice_params::params! {
             key: "ftl.overprovision",
             kind: Kind::Share { max_percent: 1_000 },
             default: "7%",
-            meaning: "flash beyond the capacity, rounded up to blocks; a plane has 8 spare at \
-                      least",
+            meaning: "flash beyond the capacity; of each plane this share of its blocks that the \
+                      capacity takes, rounded up, and at least 6 blocks plus 2 for each of \
+                      ftl.streams",
             source: "assumed: 7 %, the gap between a GB and a GiB",
         }
         mapping: Mapping {
@@ -89,7 +90,8 @@ sluice_params::params! {
             key: "ftl.gc_threshold",
             kind: Kind::BlocksOrShare,
             default: "1%",
-            meaning: "free blocks of a plane at which it collects; a share is 2 blocks at least",
+            meaning: "free blocks of a plane at which it collects; a share is of the plane's \
+                      blocks that the capacity takes, rounded up, and 2 blocks at least",
             source: "assumed",
         }
         gc_blocks: Amount<u64> {

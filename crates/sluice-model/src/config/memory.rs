@@ -157,14 +157,16 @@ fn check_tables(raw: &RawConfig, kind: DeviceKind) -> Result<(), ConfigError> {
         if foreign && !raw.is_default(param) {
             let message = match kind {
                 DeviceKind::Memory => format!(
-                    "a memory expander has none of that, only the tables {}; leave it at {}",
+                    "a memory expander has none of that, only the tables {}; leave {} out",
                     OF_MEMORY.join(", "),
-                    param.default
+                    param.key
                 ),
-                DeviceKind::CxlSsd => format!(
-                    "only a device of kind memory has it; leave it at {}",
-                    param.default
-                ),
+                DeviceKind::CxlSsd => {
+                    format!(
+                        "only a device of kind memory has it; leave {} out",
+                        param.key
+                    )
+                }
             };
             return Err(raw.impossible(&["device.kind", param.key], message));
         }
@@ -173,15 +175,12 @@ fn check_tables(raw: &RawConfig, kind: DeviceKind) -> Result<(), ConfigError> {
 }
 
 fn rows(raw: &RawConfig, given: &MemoryParams) -> Result<Option<RowSettings>, ConfigError> {
-    let Some(banks) = given.banks else {
-        return Ok(None);
-    };
     let Bytes(bytes) = given.row;
     if !bytes.is_power_of_two() || bytes < LINE_BYTES {
         let message = format!("not a power of two from {LINE_BYTES}B");
         return Err(raw.impossible(&["memory.row"], message));
     }
-    Ok(Some(RowSettings {
+    Ok(given.banks.map(|banks| RowSettings {
         banks,
         shift: bytes.trailing_zeros(),
         hit: given.row_hit,

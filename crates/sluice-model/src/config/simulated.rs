@@ -1,18 +1,10 @@
-//! Parameters that a simulation has no use for.
+//! Parameters that a simulation has no use for, and a live run.
 
 use super::{DeviceConfig, PARAMS};
 use sluice_params::{ConfigError, Param, RawConfig};
 
 /// Each with what a simulation lacks, and what honours it.
-const UNUSED: [(&str, &str); 6] = [
-    (
-        "ftl.placement",
-        "no request of a simulation names its plane; BlockRequest of the crate sluice-model does",
-    ),
-    (
-        "ftl.stream_by",
-        "no request of a simulation names its stream; BlockRequest of the crate sluice-model does",
-    ),
+const UNUSED: [(&str, &str); 4] = [
     (
         "device.persistent",
         "a simulation holds no contents; `sluice run --place dax:PATH --store file:STORE` keeps \
@@ -34,13 +26,27 @@ const UNUSED: [(&str, &str); 6] = [
     ),
 ];
 
+/// What nobody names but a caller of the model, each with the parameter that lets the host name it.
+const NAMED: [(&str, &str); 2] = [("ftl.placement", "plane"), ("ftl.stream_by", "stream")];
+
 impl DeviceConfig {
+    /// Checks the values of a device that will run live: as [`DeviceConfig::new`], and what no
+    /// write of a live run names is not the host's to name.
+    ///
+    /// # Errors
+    /// [`ConfigError::Impossible`].
+    pub fn live(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
+        check_named(raw, "a live run")?;
+        DeviceConfig::new(raw)
+    }
+
     /// Checks the values of a device that will be simulated: as [`DeviceConfig::new`], and what a
     /// simulation cannot honour has its default.
     ///
     /// # Errors
     /// [`ConfigError::Impossible`].
     pub fn simulated(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
+        check_named(raw, "a simulation")?;
         for (key, why) in UNUSED {
             let param = param(key);
             if !raw.is_default(param) {
@@ -50,6 +56,21 @@ impl DeviceConfig {
         }
         DeviceConfig::new(raw)
     }
+}
+
+fn check_named(raw: &RawConfig, of: &str) -> Result<(), ConfigError> {
+    for (key, what) in NAMED {
+        let param = param(key);
+        if !raw.is_default(param) {
+            let message = format!(
+                "no request of {of} names its {what}; BlockRequest of the crate sluice-model \
+                 does; expected {}",
+                param.default
+            );
+            return Err(raw.impossible(&[param.key], message));
+        }
+    }
+    Ok(())
 }
 
 fn param(key: &str) -> &'static Param {
@@ -94,6 +115,22 @@ mod tests {
                 assert!(told.contains(word), "{told}");
             }
             assert_eq!(told.lines().count(), 1);
+        }
+    }
+
+    /// Both were taken live, and did nothing.
+    #[test]
+    fn what_no_write_names_is_refused_live_too() {
+        for (key, what) in NAMED {
+            let mut raw = DeviceConfig::builder();
+            assert!(DeviceConfig::live(&raw).is_ok());
+            raw.set(key, "host").unwrap();
+            let told = DeviceConfig::live(&raw).unwrap_err().to_string();
+            let whole = format!("{key} = host: no request of a live run names its {what}; ");
+            assert!(
+                told.contains(&whole) && told.contains("; expected "),
+                "{told}"
+            );
         }
     }
 

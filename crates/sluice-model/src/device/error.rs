@@ -1,6 +1,8 @@
 //! Why a device cannot be made or tuned. Each message is one line.
 
+use crate::cache::EVICTIONS;
 use crate::config::PARAMS;
+use crate::prefetch::PREFETCHES;
 use sluice_params::ConfigError;
 use sluice_units::Ps;
 
@@ -20,6 +22,18 @@ pub enum DeviceError {
         /// Why it cannot be loaded.
         why: String,
     },
+    /// A shared object is to take the place of a policy while the device runs.
+    #[error(
+        "bad value for `{key}`: {path:?}: a shared object is loaded when the device is made, not \
+         while it runs; expected one of {}",
+        names(key)
+    )]
+    Object {
+        /// The parameter that names the shared object.
+        key: &'static str,
+        /// The path of the shared object.
+        path: String,
+    },
     /// The parameter has its value for as long as the device is there.
     #[error("`{key}` cannot change while the device runs; what can: {}", valid.join(", "))]
     Fixed {
@@ -38,6 +52,15 @@ pub enum DeviceError {
         /// The longest time.
         longest: Ps,
     },
+}
+
+/// The policies of a parameter that are no shared objects.
+fn names(key: &str) -> String {
+    let names: Vec<&str> = match key {
+        "cache.policy" => EVICTIONS.iter().map(|entry| entry.info.name).collect(),
+        _ => PREFETCHES.iter().map(|entry| entry.info.name).collect(),
+    };
+    names.join(", ")
 }
 
 /// What a parameter takes.

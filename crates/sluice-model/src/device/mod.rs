@@ -45,7 +45,7 @@ pub use command::{Command, Done, Refused};
 pub use error::DeviceError;
 pub use line_use::LineUse;
 pub use migration::Promoted;
-pub use tune::{is_tunable, tunable};
+pub use tune::{check_object, is_tunable, tunable};
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
 ///

@@ -5,13 +5,17 @@ use super::observer::Observer;
 use super::pipeline::Pipeline;
 use crate::cache::{EVICTIONS, EvictionEntry};
 use crate::config::DeviceConfig;
+use crate::prefetch::PREFETCHES;
 use sluice_params::Typed;
 use sluice_units::Ps;
+
+const POLICY: &str = "cache.policy";
+const PREFETCHER: &str = "prefetch.policy";
 
 /// What can change beside the parameters of eviction policies: keys, and with a star all keys that
 /// begin so.
 const TUNABLE: &[&str] = &[
-    "cache.policy",
+    POLICY,
     "cache.pin_max",
     "cache.index_latency",
     "cache.hit_latency",
@@ -44,6 +48,26 @@ pub fn is_tunable(key: &str) -> bool {
     listed || EVICTIONS.iter().any(|entry| is_own(entry, key))
 }
 
+/// Refuses a shared object as the value of a parameter: a guest writes the control ring too, and
+/// could run code on its host.
+///
+/// # Errors
+/// [`DeviceError::Object`].
+pub fn check_object(key: &str, value: &str) -> Result<(), DeviceError> {
+    let is_known = match key {
+        POLICY => EVICTIONS.iter().any(|entry| entry.info.name == value),
+        PREFETCHER => PREFETCHES.iter().any(|entry| entry.info.name == value),
+        _ => return Ok(()),
+    };
+    match is_known {
+        true => Ok(()),
+        false => Err(DeviceError::Object {
+            key: if key == POLICY { POLICY } else { PREFETCHER },
+            path: value.to_owned(),
+        }),
+    }
+}
+
 /// Whether a parameter is an eviction policy's own.
 fn is_own(policy: &EvictionEntry, key: &str) -> bool {
     policy.params.iter().any(|param| param.key == key)
@@ -74,6 +98,7 @@ impl<'a> Change<'a> {
             if raw.get(key) == before {
                 continue;
             }
+            check_object(key, value)?;
             if !is_tunable(key) || (is_banked && *key == "cache.hit_latency") {
                 let (key, valid) = ((*key).to_owned(), tunable());
                 return Err(DeviceError::Fixed { key, valid });
@@ -90,23 +115,6 @@ impl<'a> Change<'a> {
             keys.push(*key);
         }
         let config = DeviceConfig::new(&raw)?;
-        let plugins = [
-            ("cache.policy", &config.cache.plugin),
-            ("prefetch.policy", &config.prefetch.plugin),
-        ];
-        for (key, plugin) in plugins {
-            let Some(path) = plugin.as_ref().filter(|_| keys.contains(&key)) else {
-                continue;
-            };
-            return Err(DeviceError::Plugin {
-                key,
-                path: path.clone(),
-                why:
-                    "a shared object is loaded when the device is made, not while it runs: a guest \
-                      writes the control ring too, and could run code on its host"
-                        .to_owned(),
-            });
-        }
         Ok(Change { config, keys })
     }
 

@@ -2,13 +2,16 @@
 
 use super::lanes::Lanes;
 use crate::host::Backing;
-use sluice_abi::{Completion, Counter, Operation, Range, Status, Text};
+use sluice_abi::{Completion, Counter, Operation, Range, Status, TEXT_BYTES, Text};
 use sluice_region::PAGE;
 use sluice_units::Ps;
 
 /// The longest time that a guest may give a parameter. No NAND needs as long for an erase. A page
 /// that takes seconds holds up not only the guest: QEMU's own threads touch its memory.
 const GUESTS_TIME_MAX: Ps = Ps::from_ms(100);
+
+/// Stands for words that have no room.
+const MORE: &str = " ..";
 
 impl Lanes {
     /// Whether the device has the door that an operation goes through. The block door's contents
@@ -76,10 +79,40 @@ impl Lanes {
     }
 }
 
+/// With why, as far as there is room for it: to the last word that fits, and with two points for
+/// the others.
 fn refused(why: &str) -> Completion {
-    let text = Text::cut(why);
+    let text = Text::new(why).unwrap_or_else(|| {
+        let most = Text::cut(why);
+        let mut head = most.as_str();
+        while head.len() + MORE.len() > TEXT_BYTES {
+            head = head.rsplit_once(' ').map_or("", |(words, _)| words);
+        }
+        Text::cut(&format!("{head}{MORE}"))
+    });
     Completion {
         text,
         ..Completion::new(0, Status::Refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refusals broke off in the midst of a word, as if that were their end.
+    #[test]
+    fn what_a_refusal_has_no_room_for_is_shown_by_points() {
+        let short = "nand.read: expected less";
+        assert_eq!(refused(short).text.as_str(), short);
+        let long = "expected one of ".to_owned() + &"straße, ".repeat(40);
+        let told = refused(&long);
+        let told = told.text.as_str();
+        assert!(
+            told.ends_with("straße, ..") && told.len() <= TEXT_BYTES,
+            "{told}"
+        );
+        let path = refused(&format!("bad value: {}", "ä".repeat(TEXT_BYTES)));
+        assert_eq!(path.text.as_str(), "bad value: ..");
     }
 }

@@ -122,8 +122,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         return Err(Error::Interrupted { done, of });
     };
     if result.figures.instructions == 0 && length.warmup > 0 {
-        let why = "the program has no more instructions than that";
-        return Err(Error::value("--warmup", length.warmup, why));
+        return Err(all_warm(args, length.warmup));
     }
     // Skipping to the part of a kernel that is simulated can take longer than simulating it.
     let made = made.unwrap_or(start);
@@ -148,6 +147,23 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         rows.print()?;
     }
     kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// Of a program that ends while it warms up.
+fn all_warm(args: &SimArgs, warmup: u64) -> Error {
+    match args.host.warmup {
+        Some(_) => {
+            let why = "the program has no more instructions than that";
+            Error::value("--warmup", warmup, why)
+        }
+        None => {
+            let why = format!(
+                "it has no more instructions than the {warmup} that warm a system up if --warmup \
+                 does not say it; give fewer, such as --warmup 0"
+            );
+            Error::unfit(args.workload.as_deref().unwrap_or_default(), why)
+        }
+    }
 }
 
 /// The system that was asked for, at full size, with its changed settings.

@@ -144,6 +144,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         let why = "--columns name what is in lines of csv; leave one of the two out";
         return Err(Error::value("--from", from.name, why));
     }
+    check_columns(args)?;
     let asked = args.from.or(args.columns.and(own));
     let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
@@ -165,11 +166,43 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         let of = "accesses; nothing was kept";
         return Err(Error::Interrupted { done, of });
     };
+    if report.accesses == 0 {
+        return Err(nothing_left(args, &report));
+    }
     if let Some(pending) = pending {
         pending.keep().map_err(Error::NamedTrace)?;
     }
     print(args, from, to, &report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses names of columns for a trace that has none.
+fn check_columns(args: &ConvertArgs) -> Result<(), Error> {
+    let named = Format::of_name(&args.input).map(|(format, _)| format.name);
+    match named.filter(|name| !name.ends_with("csv")) {
+        Some(name) if args.columns.is_some() && args.from.is_none() => {
+            let why = format!(
+                "they are of a text file IN, and {} is {name} by its name; leave them out, or \
+                 give --from csv",
+                args.input.display()
+            );
+            Err(Error::unfit("--columns", why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why there would be no trace.
+fn nothing_left(args: &ConvertArgs, report: &Report) -> Error {
+    let why = match args.cpu {
+        Some(cpu) => format!("no access of CPU {cpu} (--cpu) is in it"),
+        None if report.fetches > 0 => format!(
+            "it has no access but {} instruction fetches; --fetches keeps them",
+            report.fetches
+        ),
+        None => "no access is in it".to_owned(),
+    };
+    Error::unfit(args.input.display(), format!("{why}; nothing was written"))
 }
 
 /// Refuses what would have no effect between these formats.
