@@ -1,6 +1,7 @@
 //! Programs that the program becomes or starts. They have the preload library as well, unless they
 //! have another loader, none, or an environment without it; so all are counted.
 
+use crate::answers::answer;
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
 use crate::jump::jump;
@@ -55,11 +56,17 @@ pub fn leaving<R>(call: impl FnOnce() -> R) -> R {
 
 /// Whether there may be a program of this name.
 fn is_program(path: *const c_char) -> bool {
+    is_program_at(libc::AT_FDCWD, path, 0)
+}
+
+/// Whether there may be one of this name in a folder.
+fn is_program_at(dir: c_int, path: *const c_char, flags: c_int) -> bool {
+    let flags = flags & (libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW);
     // SAFETY: zeros are valid plain data.
     let mut file: libc::stat = unsafe { core::mem::zeroed() };
     let to = &raw mut file;
     // SAFETY: the output is live, and the kernel checks the other address.
-    match unsafe { sys!(libc::SYS_newfstatat, libc::AT_FDCWD, path, to, 0) } {
+    match unsafe { sys!(libc::SYS_newfstatat, dir, path, to, flags) } {
         Ok(_) => file.st_mode & libc::S_IFMT == libc::S_IFREG && file.st_mode & 0o111 != 0,
         Err(errno) => errno == libc::EFAULT,
     }
@@ -92,11 +99,23 @@ fn is_found(name: *const c_char) -> bool {
     })
 }
 
+/// `execveat` where the C library has none: before its version 2.34.
+fn by_number(
+    dir: c_int,
+    path: *const c_char,
+    args: *const *const c_char,
+    env: *const *const c_char,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the kernel checks the addresses.
+    answer(unsafe { sys!(libc::SYS_execveat, dir, path, args, env, flags) }) as c_int
+}
+
 macro_rules! becomes {
     ($($symbol:literal $name:ident = $next:ident
-       ($($arg:ident: $type:ty),*), $is_there:expr, $buffers:expr,
+       ($($arg:ident: $type:ty),*) $(or $missing:expr)?, $is_there:expr, $buffers:expr,
        $env:expr, $list:ident => $call:expr;)+) => {$(
-        next!($next: $symbol($($arg: $type),*) -> c_int);
+        next!($next: $symbol($($arg: $type),*) -> c_int $(, or $missing)?);
 
         /// # Safety
         /// C contract of the function of this name.
@@ -135,6 +154,11 @@ becomes! {
         (fd: c_int, args: *const *const c_char, env: *const *const c_char),
         true, (Texts(args), Texts(env)),
         env, list => next_fexecve(fd, args, list);
+    c"execveat" execveat = next_execveat
+        (dir: c_int, path: *const c_char, args: *const *const c_char,
+         env: *const *const c_char, flags: c_int) or by_number(dir, path, args, env, flags),
+        is_program_at(dir, path, flags), (Text(path), Texts(args), Texts(env)),
+        env, list => next_execveat(dir, path, args, list, flags);
 }
 
 next!(next_ptrace: c"ptrace"(

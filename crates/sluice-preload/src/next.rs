@@ -75,13 +75,17 @@ impl Next {
     }
 }
 
-/// Declares a hooked function's successor: `next!(READ: read(fd: c_int, ..) -> ssize_t)`.
+/// Declares a hooked function's successor: `next!(READ: read(fd: c_int, ..) -> ssize_t)`. One that
+/// older C libraries do not have says what is done there: `.. -> c_int, or -1`.
 #[macro_export]
 macro_rules! next {
-    ($fn:ident: $symbol:literal ($($arg:ident: $type:ty),*) -> $ret:ty) => {
+    ($fn:ident: $symbol:literal ($($arg:ident: $type:ty),*) -> $ret:ty $(, or $missing:expr)?) => {
         #[allow(clippy::too_many_arguments)]
         unsafe fn $fn($($arg: $type),*) -> $ret {
             static NEXT: $crate::next::Next = $crate::next::Next::new($symbol);
+            $(if NEXT.address() == 0 {
+                return $missing;
+            })?
             // SAFETY: the C library has this function with this type; the arguments are the
             // caller's own.
             unsafe {

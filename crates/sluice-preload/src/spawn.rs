@@ -9,8 +9,8 @@ use crate::device::engine;
 use crate::limits::{self, Environment};
 use crate::next;
 use core::ffi::CStr;
-use libc::{c_char, c_int, c_void};
-use sluice_region::{Mapping, PAGE, errno};
+use libc::{c_char, c_int, c_void, pid_t};
+use sluice_region::{Mapping, PAGE, described_process, errno};
 use sluice_runtime::Engine;
 
 unsafe extern "C" {
@@ -236,11 +236,12 @@ impl Given {
     }
 }
 
+/// Functions that start a program, and which process their answer stands for.
 macro_rules! spawns {
-    ($($symbol:literal $name:ident = $next:ident;)+) => {$(
+    ($($symbol:literal $name:ident = $next:ident $(or $missing:expr)?, $process:expr;)+) => {$(
         next!($next: $symbol(pid: *mut c_int, path: *const c_char, actions: *const c_void,
             attributes: *const c_void, args: *const *const c_char, env: *const *const c_char
-        ) -> c_int);
+        ) -> c_int $(, or $missing)?);
 
         /// # Safety
         /// C contract of the function of this name, which returns its error.
@@ -268,8 +269,9 @@ macro_rules! spawns {
                 unsafe { $next(child, given.path, actions, attributes, given.args, env) }
             });
             if error == 0 {
-                if !has_device {
-                    limits::give_to(child);
+                if !has_device && limits::has_seen() {
+                    let process: fn(c_int) -> Option<pid_t> = $process;
+                    process(child).into_iter().for_each(limits::give_to);
                 }
                 started();
                 if !pid.is_null() {
@@ -284,8 +286,11 @@ macro_rules! spawns {
 }
 
 spawns! {
-    c"posix_spawn" posix_spawn = next_posix_spawn;
-    c"posix_spawnp" posix_spawnp = next_posix_spawnp;
+    c"posix_spawn" posix_spawn = next_posix_spawn, Some;
+    c"posix_spawnp" posix_spawnp = next_posix_spawnp, Some;
+    // New in version 2.39 of the C library.
+    c"pidfd_spawn" pidfd_spawn = next_pidfd_spawn or libc::ENOSYS, described_process;
+    c"pidfd_spawnp" pidfd_spawnp = next_pidfd_spawnp or libc::ENOSYS, described_process;
 }
 
 /// Calls with a command for the shell, which the C library's own `posix_spawn` is to read. It does

@@ -48,7 +48,7 @@ pub use own_stat::{Ended, OwnStat};
 pub use pagemap::Pagemap;
 pub use paging::{lock_limit, major_faults};
 pub use probe::{Check, Need, Probe, probe};
-pub use process::{is_own_process, is_running, is_stopped, started_at, user_of};
+pub use process::{described_process, is_own_process, is_running, is_stopped, started_at, user_of};
 pub use run_delay::{RunDelay, RunDelays};
 pub use task::{
     Descriptors, Main, Room, call_on_stack, close_all, end_thread, name_thread, own_nothing,

@@ -49,11 +49,11 @@ pub fn is_own_process(descriptor: i32) -> bool {
     /// What stands for the calling thread, and for its process, without a descriptor.
     const OWN: [i32; 2] = [-10_000, -10_001];
     OWN.contains(&descriptor)
-        || (described_pid(descriptor)).is_some_and(|pid| own_pid() == Some(pid))
+        || (described_process(descriptor)).is_some_and(|pid| own_pid() == Some(pid))
 }
 
 /// The process that `/proc` calls this one: it may be of another namespace than ours.
-fn own_pid() -> Option<u32> {
+fn own_pid() -> Option<i32> {
     let mut text = [0u8; 16];
     let (path, to) = (c"/proc/self".as_ptr(), text.as_mut_ptr());
     // SAFETY: a terminated name, and room for what is read.
@@ -61,8 +61,8 @@ fn own_pid() -> Option<u32> {
     number(&text[..len])
 }
 
-/// The process of which `/proc` says that a descriptor stands for it.
-fn described_pid(descriptor: i32) -> Option<u32> {
+/// The process of which `/proc` says that a descriptor stands for it. Allocates nothing.
+pub fn described_process(descriptor: i32) -> Option<i32> {
     let mut path = [0u8; 40];
     let mut rest = &mut path[..];
     write!(rest, "/proc/self/fdinfo/{descriptor}\0").ok()?;
@@ -76,10 +76,11 @@ fn described_pid(descriptor: i32) -> Option<u32> {
         read.ok()?
     };
     let mut lines = text[..len].split(|byte| *byte == b'\n');
-    number(lines.find_map(|line| line.strip_prefix(b"Pid:\t"))?)
+    // One that has ended and that somebody has waited for is -1.
+    number(lines.find_map(|line| line.strip_prefix(b"Pid:\t"))?).filter(|pid| *pid > 0)
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
+fn number(digits: &[u8]) -> Option<i32> {
     core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
@@ -137,6 +138,7 @@ mod tests {
         };
         let (own, other) = (open(std::process::id()), open(child.id()));
         assert!(is_own_process(own) && !is_own_process(other));
+        assert_eq!(described_process(other), Some(child.id() as i32));
         // A file, and none.
         assert!(!is_own_process(0) && !is_own_process(987_654));
         assert!(is_own_process(-10_000) && is_own_process(-10_001) && !is_own_process(-1));

@@ -92,6 +92,7 @@ fn what_uses_its_parents_memory_does_not_outlive_it_in_event_mode() {
             ("reads", outlives),
             ("becomes", all),
             ("list", "lives on a b\nend\n"),
+            ("at", "lives on a b\nend\n"),
         ];
         for (how, who) in [
             ("leaves", "clone"),

@@ -50,6 +50,16 @@ fn all_names_of_a_function_are_hooked() {
     assert!(missing.is_empty(), "not hooked: {missing:?}");
 }
 
+/// Children of these had none of the limits that their parent sees, and were not counted.
+#[test]
+fn functions_of_newer_c_libraries_are_hooked() {
+    let hooks = exported(preload_library());
+    let hooks: BTreeSet<&String> = hooks.values().flatten().collect();
+    for name in ["execveat", "pidfd_spawn", "pidfd_spawnp"] {
+        assert!(hooks.contains(&name.to_owned()), "{name}");
+    }
+}
+
 #[test]
 fn other_names_and_numbers_of_calls_do_the_same() {
     all_well(helper!("abuse_names.c"), &["names", "numbers"]);

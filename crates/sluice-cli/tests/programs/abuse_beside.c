@@ -1,8 +1,9 @@
 /* A process that shares its parent's memory outlives it. How the parent ends: "leaves" or "killed".
    What the child does: it "reads" what the parent wrote, and says how many pages are wrong; or it
-   "becomes" another program, also by a "list". Who makes the child: the first thread by "clone" or
-   "vfork", or another "thread" by clone. */
+   "becomes" another program, also by a "list" or of a folder ("at"). Who makes the child: the
+   first thread by "clone" or "vfork", or another "thread" by clone. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -39,12 +40,21 @@ static int becomes(void *parent) {
     return 1;
 }
 
+static char *list[] = {"sh", "-c", "sleep 0.3; echo lives on $*", "sh", "a", "b", 0};
+
 /* Becomes another program by a list in memory. */
 static int becomes_by_list(void *parent) {
     (void)parent;
-    char *list[] = {"sh", "-c", "sleep 0.3; echo lives on $*", "sh", "a", "b", 0};
     dup2(out, 1);
     execv("/bin/sh", list);
+    return 1;
+}
+
+/* Becomes a program of a folder that is open. */
+static int becomes_at(void *parent) {
+    (void)parent;
+    dup2(out, 1);
+    execveat(open("/bin", O_PATH), "sh", list, environ, 0);
     return 1;
 }
 
@@ -92,6 +102,7 @@ int main(int argc, char **argv) {
     how = argv[1];
     int (*function)(void *) = !strcmp(argv[2], "becomes") ? becomes
                               : !strcmp(argv[2], "list")  ? becomes_by_list
+                              : !strcmp(argv[2], "at")    ? becomes_at
                                                           : child;
     pid_t parent = fork();
     if (!parent) {

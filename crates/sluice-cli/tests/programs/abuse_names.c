@@ -97,6 +97,23 @@ static void reads(void) {
     CHECK(close(fd) == 0);
 }
 
+/* New in version 2.39 of the C library: a hook finds none before. */
+static void spawns(void) {
+    static const char *const names[] = {"pidfd_spawn", "pidfd_spawnp"};
+    for (int n = 0; n < 2; n++) {
+        int (*start)(int *, const char *, void *, void *, char **, char **);
+        start = (int (*)(int *, const char *, void *, void *, char **, char **))
+            dlsym(RTLD_DEFAULT, names[n]);
+        char *list[] = {strdup("/bin/true"), NULL};
+        int child = -1;
+        push_out();
+        int error = start ? start(&child, list[0], NULL, NULL, list, environ) : ENOSYS;
+        siginfo_t about = {0};
+        CHECK(error == ENOSYS || error == 0);
+        CHECK(error || (waitid(P_PIDFD, child, &about, WEXITED) == 0 && about.si_status == 0));
+    }
+}
+
 static volatile sig_atomic_t handled;
 
 static void handle(int signal) {
@@ -153,6 +170,7 @@ int main(int count, char **words) {
         map();
         clones();
         reads();
+        spawns();
     }
     CHECK(wrong(others, PAGES) == 0);
     puts("well");
