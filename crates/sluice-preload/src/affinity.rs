@@ -1,11 +1,13 @@
-//! The CPUs that the program chooses for its threads. A handler of event mode holds a thread on a
-//! CPU for a moment, and must not undo a choice that falls into it.
+//! The CPUs that the program chooses for its threads, and sees that they have. A handler of event
+//! mode holds a thread on a CPU for a moment. It must not undo a choice that falls into it, and
+//! what the thread makes or asks for meanwhile must not take that CPU for all that it has.
 
 use crate::buffers::with_pages;
 use crate::device::engine;
+use crate::names::Code;
 use crate::next;
-use libc::{c_int, cpu_set_t, pid_t, pthread_t, size_t};
-use sluice_runtime::{Trap, choose_cpus};
+use libc::{c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};
+use sluice_runtime::{Engine, Trap, choose_cpus, have_cpus_back, need_cpus, need_cpus_no_longer};
 
 next!(next_sched: c"sched_setaffinity"
     (thread: pid_t, size: size_t, set: *const cpu_set_t) -> c_int);
@@ -16,15 +18,126 @@ unsafe extern "C" {
     fn pthread_getcpuclockid(thread: pthread_t, clock: *mut libc::clockid_t) -> c_int;
 }
 
-/// Makes a call for a thread, or for the caller if it is 0, as often as is needed.
-fn choose(thread: u32, mut call: impl FnMut() -> c_int) -> c_int {
-    if engine().is_none_or(|engine| engine.session.trap != Trap::Event) {
-        return call();
-    }
-    let thread = match thread {
+next!(next_sched_get: c"sched_getaffinity"
+    (thread: pid_t, size: size_t, set: *mut c_void) -> c_int);
+next!(next_pthread_get: c"pthread_getaffinity_np"
+    (thread: pthread_t, size: size_t, set: *mut c_void) -> c_int);
+
+/// Whether there are handlers that hold threads on a CPU.
+fn are_held() -> bool {
+    engine().is_some_and(|engine| engine.session.trap == Trap::Event)
+}
+
+/// A thread by its number, or the caller for 0.
+fn numbered(thread: u32) -> u32 {
+    match thread {
         0 => sluice_region::thread_id(),
         other => other,
-    };
+    }
+}
+
+/// The kernel's number of a thread of the program's; 0 if it has none.
+fn number_of(thread: pthread_t) -> u32 {
+    let mut clock = 0;
+    // SAFETY: the program's thread, and a live output. The number is in that of its clock, inverted
+    // above three bits; the C library gives it in no other way.
+    match unsafe { pthread_getcpuclockid(thread, &mut clock) } {
+        0 => !(clock >> 3) as u32,
+        _ => 0,
+    }
+}
+
+/// The caller is about to make a thread or a child, which is to have all of its CPUs. It has them
+/// until [`made`].
+pub fn makes() {
+    if are_held() {
+        need_cpus(sluice_region::thread_id());
+    }
+}
+
+/// It has made it, or failed to.
+pub fn made() {
+    if are_held() {
+        need_cpus_no_longer(sluice_region::thread_id());
+    }
+}
+
+/// Makes a call that makes a thread or a child.
+pub fn making<R>(call: impl FnOnce() -> R) -> R {
+    makes();
+    let result = call();
+    made();
+    result
+}
+
+/// The caller is about to make a child, or to become another program, and may not come back to say
+/// that it has.
+pub fn has_its_own() {
+    if are_held() {
+        have_cpus_back(sluice_region::thread_id());
+    }
+}
+
+/// Makes a call after which the caller is another program, if it does not fail. One that shares its
+/// parent's memory comes back to say so just then.
+pub fn leaving<R>(engine: &Engine, call: impl FnOnce() -> R) -> R {
+    match engine.is_callers() {
+        true => making(call),
+        false => {
+            has_its_own();
+            call()
+        }
+    }
+}
+
+/// Makes a call that asks which CPUs a thread has.
+pub fn asking<R>(thread: u32, call: impl FnOnce() -> R) -> R {
+    if !are_held() {
+        return call();
+    }
+    let thread = numbered(thread);
+    need_cpus(thread);
+    let result = call();
+    need_cpus_no_longer(thread);
+    result
+}
+
+/// # Safety
+/// C contract of `sched_getaffinity`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sched_getaffinity(
+    thread: pid_t,
+    size: size_t,
+    set: *mut c_void,
+) -> c_int {
+    asking(thread as u32, || {
+        // SAFETY: passed on.
+        let call = || unsafe { next_sched_get(thread, size, set) };
+        with_pages((set.cast_const(), size), call)
+    })
+}
+
+/// # Safety
+/// C contract of `pthread_getaffinity_np`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_getaffinity_np(
+    thread: pthread_t,
+    size: size_t,
+    set: *mut c_void,
+) -> c_int {
+    asking(number_of(thread), || {
+        // SAFETY: passed on.
+        let call = || Code(unsafe { next_pthread_get(thread, size, set) });
+        with_pages((set.cast_const(), size), call).0
+    })
+}
+
+/// Makes a call for a thread, or for the caller if it is 0, as often as is needed.
+fn choose(thread: u32, mut call: impl FnMut() -> c_int) -> c_int {
+    if !are_held() {
+        return call();
+    }
+    let thread = numbered(thread);
     let mut result = 0;
     choose_cpus(thread, || {
         result = call();
@@ -56,13 +169,8 @@ pub unsafe extern "C" fn pthread_setaffinity_np(
     size: size_t,
     set: *const cpu_set_t,
 ) -> c_int {
-    let mut clock = 0;
-    // SAFETY: the program's thread, and a live output. The kernel's number of a thread is in that
-    // of its clock, inverted above three bits; the C library gives it in no other way.
-    let number = match unsafe { pthread_getcpuclockid(thread, &mut clock) } {
-        0 => !(clock >> 3) as u32,
-        _ => 0,
-    };
     // SAFETY: passed on.
-    choose(number, || unsafe { next_pthread(thread, size, set) })
+    choose(number_of(thread), || unsafe {
+        next_pthread(thread, size, set)
+    })
 }

@@ -5,6 +5,7 @@
 //! alternate stack: ours, unless it sets one of its own that no other thread has. To the program
 //! ours does not exist.
 
+use crate::affinity::making;
 use crate::answers::status;
 use crate::buffers::{set_errno, signal_engine};
 use crate::cancelled::make_ready;
@@ -150,7 +151,7 @@ pub unsafe extern "C" fn pthread_create(
     make_ready();
     if signal_engine().is_none() || KEY.load(Acquire) == 0 {
         // SAFETY: passed on.
-        return unsafe { next_create(thread, attributes, start, argument) };
+        return making(|| unsafe { next_create(thread, attributes, start, argument) });
     }
     // SAFETY: as in `start`.
     let stack = unsafe { Internal.alloc(layout()) };

@@ -8,7 +8,7 @@ use crate::piece::Place;
 use crate::system::for_system;
 use crate::tried_again;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itimerspec, mode_t};
-use libc::{off_t, pid_t, rusage, sigset_t, size_t, sockaddr};
+use libc::{off_t, rusage, sigset_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
 
 // `open` takes its mode only when it makes a file; it is passed in a register in any case.
@@ -88,8 +88,6 @@ tried_again! {
         (fd: c_int, to: *mut c_void, n: size_t) -> ssize_t, (to.cast_const(), n);
     c"signalfd" signalfd = next_signalfd
         (fd: c_int, set: *const sigset_t, flags: c_int) -> c_int, One(set.cast::<u64>());
-    c"sched_getaffinity" sched_getaffinity = next_sched_getaffinity
-        (thread: pid_t, n: size_t, to: *mut c_void) -> c_int, (to.cast_const(), n);
     c"getgroups" getgroups = next_getgroups(n: c_int, to: *mut gid_t) -> c_int,
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<gid_t>());
     c"sysinfo" sysinfo = next_sysinfo(to: *mut Sysinfo) -> c_int, One(to);

@@ -7,7 +7,7 @@ use crate::device::{engine, refuse};
 use crate::jump::jump;
 use crate::next::Next;
 use crate::spawn::{bring_environment, environment};
-use crate::{beside, ends, limits, next};
+use crate::{affinity, beside, ends, limits, next};
 use core::ffi::CStr;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
 use sluice_region::sys;
@@ -49,7 +49,7 @@ unsafe fn becoming(
 pub fn leaving<R>(call: impl FnOnce() -> R) -> R {
     ends::say_so();
     match engine() {
-        Some(engine) => beside::becoming(engine, call),
+        Some(engine) => beside::becoming(engine, || affinity::leaving(engine, call)),
         None => call(),
     }
 }
@@ -189,6 +189,7 @@ fn before_list(next: &Next) -> usize {
     ends::say_so();
     if let Some(engine) = engine() {
         beside::becomes(engine);
+        affinity::has_its_own();
     }
     next.address()
 }

@@ -8,7 +8,7 @@
 use crate::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
 use crate::heap::{self, SPACE};
-use crate::{altstack, internal, limits, next, system};
+use crate::{affinity, altstack, internal, limits, next, system};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno, forget_all_dispatched};
@@ -67,6 +67,7 @@ static ERRNO: AtomicI32 = AtomicI32::new(0);
 /// held by its own thread.
 pub unsafe extern "C" fn prepare() {
     let Some(engine) = engine() else { return };
+    affinity::makes();
     let before = hold_signals();
     let holds_heap = heap::hold();
     HOLDS_HEAP.store(holds_heap, Relaxed);
@@ -97,6 +98,7 @@ pub unsafe extern "C" fn parent() {
     };
     internal::lock().release();
     engine.after_fork_in_parent(has_child);
+    affinity::made();
     limits::let_go();
     SPACE.release();
     let before = MASK.load(Relaxed);

@@ -5,6 +5,7 @@
 //! program hands to them leaves the device, and what is allocated for them is off it. So are the
 //! attributes of threads: one that is made reads them before any signal can come.
 
+use crate::affinity::making;
 use crate::altstack::keep_off_device;
 use crate::buffers::signal_engine;
 use crate::mask::{let_bus_through, without_bus};
@@ -106,11 +107,11 @@ pub unsafe extern "C-unwind" fn timer_create(
         let given = event.cast::<Event>().as_ref().copied();
         let calls = |given: &Event| given.kind == libc::SIGEV_THREAD && given.function != 0;
         let Some(mut changed) = given.filter(calls).filter(|_| signal_engine().is_some()) else {
-            return in_signal_mode(|| next_timer_create(clock, event, timer));
+            return in_signal_mode(|| making(|| next_timer_create(clock, event, timer)));
         };
         changed.function = in_place_of(changed.function);
         let event = (&raw mut changed).cast();
-        in_signal_mode(|| next_timer_create(clock, event, timer))
+        in_signal_mode(|| making(|| next_timer_create(clock, event, timer)))
     }
 }
 

@@ -5,6 +5,7 @@
 //! rather than memory with wrong contents, and its first call of a hook ends it with a message.
 
 use crate::advice::madvise;
+use crate::affinity;
 use crate::altstack::sigaltstack;
 use crate::answers::answer;
 use crate::beside::{self, Function};
@@ -114,6 +115,7 @@ pub unsafe extern "C" fn clone(
         let Some(engine) = engine().filter(|_| !stack.is_null()) else {
             return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
         };
+        affinity::has_its_own();
         if beside::must_end_too(engine, flags) {
             let (function, at) = beside::begin_on(stack, function, argument);
             return next_clone(function, at, flags, at, parent_id, tls, child_id);
@@ -176,6 +178,14 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             }
             libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
                 mask_by_number(a as c_int, b as *const u64, c as *mut u64)
+            }
+            libc::SYS_sched_getaffinity => {
+                let call = || moving(number, &args).unwrap_or_else(|| by_libc(number, args));
+                affinity::asking(a as u32, call)
+            }
+            libc::SYS_clone | libc::SYS_clone3 => {
+                affinity::has_its_own();
+                by_libc(number, args)
             }
             libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),
             _ => return None,

@@ -95,7 +95,7 @@ tried_again! {
 
 /// What functions of threads return: 0 or an error.
 #[derive(Clone, Copy)]
-struct Code(c_int);
+pub struct Code(pub c_int);
 
 impl Answer for Code {
     fn met_missing_page(&self) -> bool {
@@ -124,6 +124,4 @@ of_threads! {
     pthread_getname_np = next_getname c"pthread_getname_np"
         (thread: pthread_t, to: *mut c_char, n: size_t),
         (to.cast::<c_void>().cast_const(), n);
-    pthread_getaffinity_np = next_getaffinity c"pthread_getaffinity_np"
-        (thread: pthread_t, n: size_t, to: *mut c_void), (to.cast_const(), n);
 }

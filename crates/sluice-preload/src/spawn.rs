@@ -4,6 +4,7 @@
 //! it. What it reads is therefore copied to memory that never leaves, for as long as the call
 //! takes: a page that is touched before the call may have left again for those touched after it.
 
+use crate::affinity::making;
 use crate::buffers::{Buffers, Texts, is_readable, on_device, set_errno, signal_engine};
 use crate::device::engine;
 use crate::limits::{self, Environment};
@@ -266,7 +267,9 @@ macro_rules! spawns {
                 let child = &raw mut child;
                 has_device = own.is_some();
                 // SAFETY: what the program gave, or copies of it.
-                unsafe { $next(child, given.path, actions, attributes, given.args, env) }
+                making(|| unsafe {
+                    $next(child, given.path, actions, attributes, given.args, env)
+                })
             });
             if error == 0 {
                 if !has_device && limits::has_seen() {
@@ -333,6 +336,10 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
         return unsafe { next_system(command) };
     }
     started();
-    // SAFETY: passed on, or a copy of it.
-    with_command(command, |command| unsafe { next_system(command) })
+    let call = |command| {
+        // SAFETY: passed on, or a copy of it.
+        let call = || unsafe { next_system(command) };
+        making(call)
+    };
+    with_command(command, call)
 }

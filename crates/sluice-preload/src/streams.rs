@@ -4,6 +4,7 @@
 //! what the program hands to `fread` and `fwrite`, where it is larger than that buffer. Such a call
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
+use crate::affinity::making;
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
 use crate::next;
 use crate::own_threads::leave_out_own_threads;
@@ -275,7 +276,7 @@ next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut 
 pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
     let stream = with_command(command, |command| {
         // SAFETY: passed on, or a copy of it.
-        in_signal_mode(|| unsafe { next_popen(command, mode) })
+        in_signal_mode(|| making(|| unsafe { next_popen(command, mode) }))
     });
     if !stream.is_null() {
         started();

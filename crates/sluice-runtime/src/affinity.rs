@@ -4,10 +4,14 @@
 //! there. What the program has chosen meanwhile must stay. A handler waits for nobody, and gives
 //! nothing back once a choice was marked. A thread that chooses does so again if a handler acted
 //! meanwhile, until none did. Threads share slots by their numbers, which costs a look or a try.
+//!
+//! The woken thread may run before it has its CPUs back. Threads, children and programs that it
+//! makes then would have one CPU for ever. So it has them back before it makes one, and is not held
+//! until it has.
 
 use crate::clock::{now_ns, sleep_until};
-use core::sync::atomic::{AtomicU64, Ordering::*};
-use sluice_region::CpuSet;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use sluice_region::{CpuSet, yield_cpu};
 
 const SLOTS: usize = 64;
 /// Tries to choose between two acts of handlers, each some microseconds long and many apart.
@@ -25,6 +29,10 @@ struct Slot {
     /// Acts of handlers that have begun, and that have ended.
     begun: AtomicU64,
     ended: AtomicU64,
+    /// The thread that is held, or 0.
+    held: AtomicU32,
+    /// Calls under way that need all CPUs of a thread.
+    needed: AtomicU32,
 }
 
 static TABLE: [Slot; SLOTS] = [const {
@@ -32,6 +40,8 @@ static TABLE: [Slot; SLOTS] = [const {
         chosen: AtomicU64::new(0),
         begun: AtomicU64::new(0),
         ended: AtomicU64::new(0),
+        held: AtomicU32::new(0),
+        needed: AtomicU32::new(0),
     }
 }; SLOTS];
 
@@ -44,20 +54,48 @@ pub struct Held {
     chosen: u64,
 }
 
-/// Holds a thread on a CPU, unless it has no other.
+/// Holds a thread on a CPU, unless it has no other, or is to keep them.
 pub fn hold(thread: u32, cpu: usize) -> Option<Held> {
     let slot = slot(thread);
     slot.act(|| {
-        let chosen = slot.chosen.load(SeqCst);
-        let before = CpuSet::of(thread).filter(|set| set.count() > 1 && set.contains(cpu))?;
-        let held = Held {
-            thread,
-            cpu,
-            before,
-            chosen,
+        slot.held
+            .compare_exchange(0, thread, SeqCst, Relaxed)
+            .ok()?;
+        let held = match slot.needed.load(SeqCst) {
+            0 => slot.bind(thread, cpu),
+            _ => None,
         };
-        CpuSet::one(cpu).bind(thread).then_some(held)
+        if held.is_none() {
+            slot.held.store(0, SeqCst);
+        }
+        held
     })
+}
+
+/// Has a thread have all of its CPUs from now until [`no_longer_needed`].
+pub fn needed(thread: u32) {
+    slot(thread).needed.fetch_add(1, SeqCst);
+    have_back(thread);
+}
+
+/// It may be held again.
+pub fn no_longer_needed(thread: u32) {
+    slot(thread).needed.fetch_sub(1, SeqCst);
+}
+
+/// Waits until a thread is not held. It is not for long: its page is there, or about to be.
+pub fn have_back(thread: u32) {
+    let slot = slot(thread);
+    for tried in 0..QUICK_TRIES + SLOW_TRIES {
+        if slot.held.load(SeqCst) != thread {
+            return;
+        }
+        match tried < QUICK_TRIES {
+            // The handler may want the caller's CPU.
+            true => yield_cpu(),
+            false => sleep_until(now_ns() + PAUSE_NS),
+        }
+    }
 }
 
 impl Held {
@@ -69,6 +107,7 @@ impl Held {
             if chosen == self.chosen || !self.is_chosen(chosen) {
                 self.before.bind(self.thread);
             }
+            slot.held.store(0, SeqCst);
         });
     }
 
@@ -98,10 +137,12 @@ pub fn choose(thread: u32, mut call: impl FnMut() -> bool) {
     }
 }
 
-/// In the child of a fork: no handler acts.
+/// In the child of a fork: no handler acts, and nobody needs anything.
 pub fn reset() {
     for slot in &TABLE {
         slot.ended.store(slot.begun.load(Relaxed), SeqCst);
+        slot.held.store(0, SeqCst);
+        slot.needed.store(0, SeqCst);
     }
 }
 
@@ -115,6 +156,18 @@ impl Slot {
         let result = act();
         self.ended.fetch_add(1, SeqCst);
         result
+    }
+
+    fn bind(&self, thread: u32, cpu: usize) -> Option<Held> {
+        let chosen = self.chosen.load(SeqCst);
+        let before = CpuSet::of(thread).filter(|set| set.count() > 1 && set.contains(cpu))?;
+        let held = Held {
+            thread,
+            cpu,
+            before,
+            chosen,
+        };
+        CpuSet::one(cpu).bind(thread).then_some(held)
     }
 
     fn mark(&self, thread: u32) {
@@ -199,6 +252,32 @@ mod tests {
             });
         });
         assert_eq!(*cpus.lock().unwrap(), "the program's");
+    }
+
+    /// A thread that was woken made another one before it had its CPUs back.
+    #[test]
+    fn a_thread_that_needs_its_cpus_has_them_back_and_is_not_held() {
+        let _only = only();
+        let (me, cpu) = (thread_id(), cpu_now());
+        let all = CpuSet::of(0).unwrap();
+        if all.count() < 2 {
+            println!("not tested: needs two CPUs");
+            return;
+        }
+        let held = hold(me, cpu).unwrap();
+        assert!(hold(me, cpu).is_none(), "once at a time");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                held.let_go();
+            });
+            needed(me);
+            assert_eq!(CpuSet::of(0).unwrap().count(), all.count());
+        });
+        assert!(hold(me, cpu).is_none(), "it needs them");
+        no_longer_needed(me);
+        hold(me, cpu).expect("it does not any more").let_go();
+        assert_eq!(CpuSet::of(0).unwrap().count(), all.count());
     }
 
     #[test]

@@ -18,6 +18,18 @@ fn cpus_chosen_for_a_thread_at_a_miss_are_kept() {
     }
 }
 
+/// A thread runs before the handler that woke it has given it its CPUs back. One in five of the
+/// threads and children that it made then had one CPU for ever.
+#[test]
+fn what_is_made_right_after_a_miss_has_all_cpus() {
+    let path = helper!("cpus_made.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let run = Sluice::run(trap).cache("1MiB").set("nand.read", "20us");
+        let out = run.program([path]).well();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+    }
+}
+
 /// In event mode the handler does not see when a thread goes on that it woke: a program of low
 /// priority beside one that computes felt seven times what its report said.
 #[test]

@@ -1,0 +1,87 @@
+/* Threads, children and programs that are made right after a miss have all CPUs. */
+#include "common.h"
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGES 2048
+#define ROUNDS 200
+
+static volatile char *pages;
+static uint64_t seed = 1;
+static int all;
+
+static int cpus(void) {
+    cpu_set_t set;
+    CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
+    return CPU_COUNT(&set);
+}
+
+static void miss(void) {
+    pages[next_random(&seed) % PAGES * PAGE]++;
+}
+
+static void *look(void *unused) {
+    (void)unused;
+    return (void *)(long)cpus();
+}
+
+/* Says how many CPUs a child counted that ends with that. */
+static int counted(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void by_thread(void) {
+    pthread_t thread;
+    void *found;
+    miss();
+    CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
+    CHECK(pthread_join(thread, &found) == 0);
+    CHECK((long)found == all);
+}
+
+static void by_fork(void) {
+    miss();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(cpus());
+    CHECK(counted(child) == all);
+}
+
+static void by_program(void) {
+    extern char **environ;
+    char *args[] = {"sh", "-c", "exit $(nproc)", NULL};
+    pid_t child;
+    miss();
+    CHECK(posix_spawn(&child, "/bin/sh", NULL, NULL, args, environ) == 0);
+    CHECK(counted(child) == all);
+    miss();
+    child = vfork();
+    if (child == 0) {
+        execve("/bin/sh", args, environ);
+        _exit(127);
+    }
+    CHECK(counted(child) == all);
+}
+
+int main(void) {
+    all = cpus();
+    pages = malloc(PAGES * PAGE);
+    for (int page = 0; page < PAGES; page++)
+        pages[page * PAGE] = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        miss();
+        CHECK(cpus() == all);
+        by_thread();
+        if (round % 4 == 0)
+            by_fork();
+        if (round % 20 == 0)
+            by_program();
+    }
+    puts("well");
+    return 0;
+}
