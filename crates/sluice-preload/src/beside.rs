@@ -175,7 +175,7 @@ pub fn becoming<R>(engine: &Engine, call: impl FnOnce() -> R) -> R {
 
 /// The caller is about to become another program. Says whether it is such a child, which now may
 /// outlive its parent.
-pub fn becomes(engine: &Engine) -> bool {
+fn becomes(engine: &Engine) -> bool {
     let is_one = engine.session.trap == Trap::Event
         && !engine.is_callers()
         && ASKED.load(Acquire) != process()

@@ -4,8 +4,6 @@
 use crate::answers::answer;
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
-use crate::jump::jump;
-use crate::next::Next;
 use crate::spawn::{bring_environment, environment};
 use crate::{affinity, beside, ends, limits, next};
 use core::ffi::CStr;
@@ -182,33 +180,4 @@ pub unsafe extern "C-unwind" fn ptrace(
     }
     // SAFETY: passed on.
     unsafe { next_ptrace(request, pid, at, data) }
-}
-
-/// What comes before a program is taken by a list of arguments. Nobody hears if there is none.
-fn before_list(next: &Next) -> usize {
-    ends::say_so();
-    if let Some(engine) = engine() {
-        beside::becomes(engine);
-        affinity::has_its_own();
-    }
-    next.address()
-}
-
-/// Hooks of functions that take as many arguments as are given.
-macro_rules! lists {
-    ($($symbol:literal $name:ident, $next:ident, $before:ident;)+) => {$(
-        static $next: Next = Next::new($symbol);
-
-        extern "C" fn $before() -> usize {
-            before_list(&$next)
-        }
-
-        jump!($name(), $before);
-    )+};
-}
-
-lists! {
-    c"execl" execl, NEXT_EXECL, before_execl;
-    c"execlp" execlp, NEXT_EXECLP, before_execlp;
-    c"execle" execle, NEXT_EXECLE, before_execle;
 }

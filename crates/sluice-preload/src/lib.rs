@@ -23,6 +23,7 @@ mod device;
 mod dispatch;
 mod ends;
 mod exec;
+mod exec_lists;
 mod explicit;
 mod files;
 mod fork;

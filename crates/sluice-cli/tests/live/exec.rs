@@ -207,3 +207,14 @@ fn a_precondition_that_is_lost_is_made_anew() {
         }
     }
 }
+
+/// The C library calls the kernel itself for a list of arguments. In signal mode perl's pipes to
+/// commands failed (EFAULT).
+#[test]
+fn a_list_of_arguments_may_be_on_missing_pages() {
+    let path = helper!("exec_lists.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("1MiB").program([path]).well();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+    }
+}
