@@ -64,6 +64,7 @@ mod queues;
 mod same_stacks;
 mod shared;
 mod spawn;
+mod static_tls;
 mod status;
 mod stay;
 mod streams;

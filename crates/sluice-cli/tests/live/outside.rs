@@ -429,3 +429,16 @@ fn a_child_that_is_refused_says_why_and_ends() {
         "{out:#?}"
     );
 }
+
+/// The loader made the library's thread variables by a call of its own `malloc`, which uses them.
+#[test]
+fn a_program_under_an_auditor_is_on_the_device() {
+    let auditor = compile("auditor.c", &["-shared", "-fPIC"]);
+    let set = format!("LD_AUDIT={}", auditor.to_str().expect("plain letters"));
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["env", &set, "sort", "/etc/passwd"]);
+        assert!(out.status.success(), "{trap}: {out:#?}");
+        assert!(out.number("/traps") > 0, "{trap}: {out:#?}");
+        assert_eq!(outside(&out), 0, "{trap}: {out:#?}");
+    }
+}
