@@ -30,7 +30,7 @@ pub fn resolve() {
 /// # Safety
 /// What the program asked for.
 pub unsafe fn by_libc(number: c_long, args: [usize; 6]) -> c_long {
-    type Function = unsafe extern "C" fn(c_long, ...) -> c_long;
+    type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
     let [a, b, c, d, e, f] = args;
     // SAFETY: passed on; the C library has this function with this type.
     unsafe {

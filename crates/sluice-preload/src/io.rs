@@ -65,6 +65,17 @@ fn receives_all(fd: c_int, flags: c_int) -> bool {
     flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL && is_stream(fd)
 }
 
+/// Whether a buffer ends where no memory of a program can be.
+fn is_beyond_all(at: usize, bytes: usize) -> bool {
+    /// Larger than any address of the device, and no smaller than the kernel's bound.
+    const BOUND: usize = if cfg!(target_arch = "x86_64") {
+        1 << 56
+    } else {
+        1 << 52
+    };
+    at.saturating_add(bytes) > BOUND
+}
+
 /// Functions that move bytes: where the buffer is, what follows its length, which way bytes go, and
 /// when a call for all is followed by one for the rest. `$parts` does the same for several pieces.
 macro_rules! moves {
@@ -81,6 +92,12 @@ macro_rules! moves {
         pub unsafe extern "C-unwind" fn $name(
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
+            // Sockets are given less where that is too much, and files refuse it.
+            let is_cut = false $(|| { let _ = $flags; true })?;
+            if !is_cut && is_beyond_all(buf as usize, n) {
+                // SAFETY: passed on.
+                return unsafe { $next(fd, buf, n $(, $at)? $(, $flags)?) };
+            }
             let from = (buf.cast_const(), n);
             whole(from, Way::$way, || $goes_on(fd, 0 $(| $flags)?), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?

@@ -200,7 +200,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
 /// # Safety
 /// C contract of `syscall`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn syscall(
+pub unsafe extern "C-unwind" fn syscall(
     number: c_long,
     a: usize,
     b: usize,

@@ -50,6 +50,7 @@ mod moved;
 mod names;
 mod namespaces;
 mod next;
+mod numbered;
 mod numbers;
 mod old_signals;
 mod own_threads;

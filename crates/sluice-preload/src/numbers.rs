@@ -9,13 +9,15 @@ use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, p
 use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};
 use crate::many::{recvmmsg, sendmmsg};
 use crate::next;
+use crate::numbered::{rt_sigtimedwait, waitid};
 use crate::status::statx;
 use crate::taken::getsockopt;
-use crate::waits::{accept4, copy_file_range, poll, sendfile, splice};
+use crate::waits::{accept4, copy_file_range, poll, sendfile, splice, wait4};
 use core::ptr::null_mut;
 use libc::{c_int, c_long};
 
 next!(next_state: c"pthread_setcancelstate"(new: c_int, old: *mut c_int) -> c_int);
+next!(next_type: c"pthread_setcanceltype"(new: c_int, old: *mut c_int) -> c_int);
 
 /// Makes a call that moves the program's bytes; `None` for others, and in event mode.
 ///
@@ -25,9 +27,14 @@ pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
     signal_engine()?;
     let call = function(number)?;
     let mut before = 0;
-    // SAFETY: a live output; passed on. A call by its number is no point where a thread can be
-    // cancelled.
+    // SAFETY: live outputs; passed on. A call by its number is no point where a thread can be
+    // cancelled, unless that is at any instruction.
     unsafe {
+        next_type(PTHREAD_CANCEL_DEFERRED, &mut before);
+        if before != PTHREAD_CANCEL_DEFERRED {
+            next_type(before, null_mut());
+            return Some(call(args));
+        }
         next_state(PTHREAD_CANCEL_DISABLE, &mut before);
         let result = call(args);
         next_state(before, null_mut());
@@ -35,16 +42,17 @@ pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
     }
 }
 
+const PTHREAD_CANCEL_DEFERRED: c_int = 0;
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
 type Call = unsafe fn(&[usize; 6]) -> c_long;
 
 /// One function for each number: which arguments of the call the hook gets, each as its type.
 macro_rules! calls {
-    ($($number:ident $hook:ident($($at:literal),*);)+) => {
+    ($($(#[$only:meta])* $number:ident $hook:ident($($at:literal),*);)+) => {
         fn function(number: c_long) -> Option<Call> {
             Some(match number {
-                $(libc::$number => |args| {
+                $($(#[$only])* libc::$number => |args| {
                     // SAFETY: by contract of `moving`.
                     unsafe { $hook($(cast(args[$at])),*) as c_long }
                 },)+
@@ -123,6 +131,9 @@ calls! {
     SYS_epoll_wait epoll_wait(0, 1, 2, 3);
     SYS_epoll_ctl epoll_ctl(0, 1, 2, 3);
     SYS_poll poll(0, 1, 2);
+    SYS_wait4 wait4(0, 1, 2, 3);
+    SYS_waitid waitid(0, 1, 2, 3, 4);
+    SYS_rt_sigtimedwait rt_sigtimedwait(0, 1, 2, 3);
     SYS_io_setup setup(0, 1);
     SYS_io_submit submit(0, 1, 2);
     SYS_io_getevents get_events(0, 1, 2, 3, 4);

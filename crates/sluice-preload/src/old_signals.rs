@@ -15,6 +15,7 @@ next!(next_sysv: c"__sysv_signal"(signal: c_int, handler: sighandler_t) -> sigha
 next!(next_bsd: c"bsd_signal"(signal: c_int, handler: sighandler_t) -> sighandler_t);
 next!(next_set: c"sigset"(signal: c_int, handler: sighandler_t) -> sighandler_t);
 next!(next_ignore: c"sigignore"(signal: c_int) -> c_int);
+next!(next_interrupt: c"siginterrupt"(signal: c_int, interrupts: c_int) -> c_int);
 next!(next_hold: c"sighold"(signal: c_int) -> c_int);
 next!(next_block: c"sigblock"(mask: c_int) -> c_int);
 next!(next_setmask: c"sigsetmask"(mask: c_int) -> c_int);
@@ -26,6 +27,7 @@ pub fn resolve() {
         c"bsd_signal",
         c"sigset",
         c"sigignore",
+        c"siginterrupt",
         c"sighold",
         c"sigblock",
         c"sigsetmask",
@@ -99,6 +101,25 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
     }
     // SAFETY: passed on.
     unsafe { next_ignore(signal) }
+}
+
+/// The C library's would change the runtime's action.
+///
+/// # Safety
+/// C contract of `siginterrupt`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_int {
+    if !is_ours(signal) {
+        // SAFETY: passed on.
+        return unsafe { next_interrupt(signal, interrupts) };
+    }
+    let mut action = chain_signal(None);
+    match interrupts {
+        0 => action.sa_flags |= libc::SA_RESTART,
+        _ => action.sa_flags &= !libc::SA_RESTART,
+    }
+    chain_signal(Some(action));
+    0
 }
 
 /// # Safety

@@ -45,7 +45,7 @@ impl<T: Copy> Held<T> {
 
     /// # Safety
     /// The program's value can be written.
-    unsafe fn give_back(self) {
+    pub unsafe fn give_back(self) {
         if let Some(ours) = self.ours {
             // SAFETY: by contract.
             unsafe { self.theirs.write_unaligned(ours) };
@@ -97,6 +97,8 @@ hooks! {
     c"sigtimedwait" sigtimedwait = next_sigtimedwait
         (set: *const sigset_t, about: *mut siginfo_t, longest: *const timespec) -> c_int,
         in(set, longest) out(about);
+    c"eventfd_read" eventfd_read = next_eventfd_read(fd: c_int, count: *mut u64) -> c_int,
+        in() out(count);
     c"nanosleep" nanosleep = next_nanosleep
         (time: *const timespec, left: *mut timespec) -> c_int, in(time) out(left);
     c"clock_nanosleep" clock_nanosleep = next_clock_nanosleep
@@ -453,7 +455,11 @@ pub unsafe fn told(
         let mut ours: sockaddr_storage = core::mem::zeroed();
         let most = size_of::<sockaddr_storage>();
         let room = *n as usize;
-        let mut length = room.min(most) as socklen_t;
+        // The kernel refuses a length below 0.
+        let mut length = match (*n).cast_signed() {
+            ..0 => *n,
+            _ => room.min(most) as socklen_t,
+        };
         let result = call((&raw mut ours).cast(), &mut length);
         if result >= 0 {
             let bytes = (length as usize).min(room).min(most);

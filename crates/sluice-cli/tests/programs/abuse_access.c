@@ -120,6 +120,19 @@ static void lists(char *none) {
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
+/* Lengths that the kernel refuses. */
+static void lengths(char *placed, int zeros) {
+    int ends[2];
+    CHECK(read(zeros, placed, 1ul << 62) == -1 && errno == EFAULT);
+    CHECK(pread(zeros, placed, 1ul << 62, 0) == -1 && errno == EFAULT);
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0 && send(ends[0], "a", 1, 0) == 1);
+    struct sockaddr *from = (struct sockaddr *)(placed + PAGE);
+    socklen_t *length = (socklen_t *)(placed + 2 * PAGE);
+    *length = -1;
+    CHECK(recvfrom(ends[1], placed, 1, 0, from, length) == -1 && errno == EINVAL);
+    CHECK(*length == (socklen_t)-1 && close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2 && arguments[1] != NULL);
@@ -155,6 +168,7 @@ int main(int count, char **arguments) {
     lists(none);
     vectors(whole);
     datagrams(half, edge, whole);
+    lengths(whole, zeros);
     CHECK(mprotect(half + BYTES / 2, BYTES / 2, PROT_READ) == 0);
     CHECK(pwrite(file, edge, 100, 0) == 100 && pread(file, edge, 100, 0) == 50);
     CHECK(mprotect(none, BYTES, PROT_READ | PROT_WRITE) == 0);

@@ -6,10 +6,11 @@
 #include <stdatomic.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 enum { READ, READV, RECV, RECVFROM, RECVMSG, POLL, SELECT, SLEEP, CONDITION, SEMAPHORE, NONE,
-       CALLS };
+       ASYNCHRONOUS, NUMBER, CALLS };
 
 static int pipe_ends[2], socket_ends[2];
 static char *buffer;
@@ -31,6 +32,13 @@ static void miss(void) {
         ((volatile char *)buffer)[at]++;
 }
 
+/* A call by its number is no point where a thread may be cancelled, unless any instruction is. */
+static void call_by_number(int type) {
+    CHECK(pthread_setcanceltype(type, NULL) == 0);
+    CHECK(syscall(SYS_read, pipe_ends[0], buffer, 100) == 1 && type == PTHREAD_CANCEL_DEFERRED);
+    pthread_testcancel();
+}
+
 static void call(int which) {
     struct iovec part = {buffer, 100};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -50,6 +58,8 @@ static void call(int which) {
     case SLEEP: nanosleep(&long_time, NULL); break;
     case CONDITION: pthread_cond_wait(condition, mutex); break;
     case SEMAPHORE: sem_wait(semaphore); break;
+    case ASYNCHRONOUS: call_by_number(PTHREAD_CANCEL_ASYNCHRONOUS); break;
+    case NUMBER: call_by_number(PTHREAD_CANCEL_DEFERRED); break;
     default: miss(); break;
     }
     CHECK(!"still there");
@@ -86,7 +96,9 @@ int main(void) {
         while (!atomic_load(&waits))
             usleep(1000);
         usleep(20000);
-        CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0);
+        CHECK(pthread_cancel(thread) == 0);
+        CHECK(which != NUMBER || write(pipe_ends[1], "x", 1) == 1);
+        CHECK(pthread_join(thread, &result) == 0);
         CHECK(result == PTHREAD_CANCELED && atomic_load(&cleaned) == 1);
     }
     puts("well");

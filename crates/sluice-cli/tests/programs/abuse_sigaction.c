@@ -31,6 +31,8 @@ static void again(act way, int with_stack) {
     }
 }
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 3);
@@ -53,6 +55,14 @@ int main(int count, char **arguments) {
     CHECK(wrong(words, PAGES) == 0);
     CHECK(way(SIGBUS, NULL, &found) == 0 && found.sa_handler == note);
     CHECK(raise(SIGBUS) == 0 && caught == SIGBUS);
+    CHECK(wrong(words, PAGES) == 0);
+    /* Whether it interrupts calls is changed in the program's action, and in no other. */
+    for (int interrupts = 1; interrupts >= 0; interrupts--) {
+        CHECK(siginterrupt(SIGBUS, interrupts) == 0 && way(SIGBUS, NULL, &found) == 0);
+        CHECK(found.sa_handler == note);
+        CHECK((found.sa_flags & SA_RESTART ? 0 : 1) == interrupts);
+    }
+    CHECK(siginterrupt(0, 1) == -1 && errno == EINVAL);
     CHECK(wrong(words, PAGES) == 0);
     CHECK(write(1, "well\n", 5) == 5);
     return 0;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/random.h>
@@ -13,6 +14,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #define PAGES 2048u
 #define FAR 2000
@@ -189,13 +191,58 @@ static void sets(void) {
     CHECK(*bits == 1ul << far % 64);
 }
 
+/* The kernel's count is 0 afterwards. */
+static void counts(void) {
+    int counter = eventfd(7, EFD_NONBLOCK);
+    eventfd_t *value = missing(4);
+    leave();
+    CHECK(eventfd_read(counter, value) == 0 && *value == 7);
+    CHECK(eventfd_read(counter, value) == -1 && errno == EAGAIN);
+}
+
+static pid_t ended_child(void) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(3);
+    siginfo_t about;
+    CHECK(waitid(P_PID, child, &about, WEXITED | WNOWAIT) == 0);
+    return child;
+}
+
+/* Children and signals, by the numbers of the calls. */
+static void numbers(void) {
+    int *status = missing(2);
+    struct rusage *used = missing(40);
+    siginfo_t *about = missing(20);
+    pid_t child = ended_child();
+    leave();
+    CHECK(syscall(SYS_wait4, child, status, 0, used) == child && WEXITSTATUS(*status) == 3);
+    child = ended_child();
+    leave();
+    CHECK(syscall(SYS_waitid, P_PID, child, about, WEXITED, used) == 0);
+    CHECK(about->si_pid == child && about->si_status == 3);
+    CHECK(syscall(SYS_waitid, P_PID, child, NULL, WEXITED, NULL) == -1 && errno == ECHILD);
+    uint64_t *set = missing(4);
+    struct timespec *longest = missing(8);
+    *set = 1ull << (SIGUSR1 - 1), longest->tv_sec = 5;
+    CHECK(syscall(SYS_rt_sigprocmask, SIG_BLOCK, set, NULL, 8) == 0 && raise(SIGUSR1) == 0);
+    leave();
+    CHECK(syscall(SYS_rt_sigtimedwait, set, about, longest, 8) == SIGUSR1);
+    CHECK(about->si_signo == SIGUSR1 && longest->tv_sec == 5);
+    longest->tv_sec = 0;
+    CHECK(syscall(SYS_rt_sigtimedwait, set, about, longest, 8) == -1 && errno == EAGAIN);
+    CHECK(syscall(SYS_rt_sigtimedwait, set, about, longest, 9) == -1 && errno == EINVAL);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*part)(void);
     } parts[] = {{"error", error}, {"messages", messages}, {"queues", queues},
                  {"random", random_bytes}, {"sets", sets},
-                 {"semaphores", semaphores}, {"populated", populated}};
+                 {"semaphores", semaphores}, {"populated", populated},
+                 {"counts", counts}, {"numbers", numbers}};
     limit(25);
     CHECK(argc == 2);
     words = filled(PAGES);
