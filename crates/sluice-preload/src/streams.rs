@@ -264,6 +264,8 @@ opens! {
     c"fopen64" fopen64 = next_fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
         Text(path), then |stream| leave_out_own_threads(path, stream);
     c"fdopen" fdopen = next_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE, Text(mode);
+    c"tmpfile" tmpfile = next_tmpfile() -> *mut FILE, ();
+    c"tmpfile64" tmpfile64 = next_tmpfile64() -> *mut FILE, ();
     c"opendir" opendir = next_opendir(path: *const c_char) -> *mut DIR, Text(path);
     c"fdopendir" fdopendir = next_fdopendir(fd: c_int) -> *mut DIR, ();
 }

@@ -31,6 +31,14 @@ static void streams(const char *path, const unsigned char *data, unsigned char *
     cool();
     CHECK(fwrite(data, 1, SIZE, file) == SIZE && !ferror(file));
     CHECK(fclose(file) == 0);
+    CHECK((file = tmpfile()));
+    cool();
+    CHECK(fwrite(data, 1, SIZE, file) == SIZE && !ferror(file));
+    rewind(file);
+    memset(copy, 0, SIZE);
+    cool();
+    CHECK(fread(copy, 1, SIZE, file) == SIZE && !ferror(file) && memcmp(data, copy, SIZE) == 0);
+    CHECK(fclose(file) == 0);
     file = fopen(path, "r");
     cool();
     /* The last item is not whole. */
