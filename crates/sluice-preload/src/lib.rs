@@ -25,6 +25,7 @@ mod ends;
 mod exec;
 mod exec_lists;
 mod explicit;
+mod exports;
 mod files;
 mod fork;
 mod futex;

@@ -1,5 +1,6 @@
 //! The functions behind our hooks, resolved once.
 
+use crate::exports::of_c_library;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use libc::{c_char, c_void};
@@ -7,23 +8,32 @@ use libc::{c_char, c_void};
 /// `dlsym`.
 pub type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
+/// `dlvsym`.
+pub type VersionLookup =
+    unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
 /// The C library's `dlsym`, past the hook.
 pub fn lookup() -> Lookup {
-    /// The versions that it has had, here and on other architectures.
-    const VERSIONS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.17", c"GLIBC_2.2.5"];
     static FOUND: AtomicUsize = AtomicUsize::new(0);
-    if FOUND.load(Relaxed) == 0 {
-        // SAFETY: terminated names. Looking a name up twice finds the same address.
-        let of = |version: &CStr| unsafe {
-            libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) as usize
-        };
-        let found = VERSIONS.into_iter().map(of).find(|at| *at != 0);
-        FOUND.store(found.unwrap_or(0), Relaxed);
+    // SAFETY: the C library has this function with this type.
+    unsafe { core::mem::transmute::<usize, Lookup>(found(c"dlsym", &FOUND)) }
+}
+
+/// The C library's `dlvsym`, past the hook.
+pub fn version_lookup() -> VersionLookup {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    // SAFETY: as above.
+    unsafe { core::mem::transmute::<usize, VersionLookup>(found(c"dlvsym", &FOUND)) }
+}
+
+/// Looking a name up twice finds the same address.
+fn found(name: &CStr, known: &AtomicUsize) -> usize {
+    if known.load(Relaxed) == 0 {
+        known.store(of_c_library(name), Relaxed);
     }
-    match FOUND.load(Relaxed) {
-        0 => sluice_region::fatal(format_args!("this C library has no `dlsym`")),
-        // SAFETY: the C library has this function with this type.
-        at => unsafe { core::mem::transmute::<usize, Lookup>(at) },
+    match known.load(Relaxed) {
+        0 => sluice_region::fatal(format_args!("this C library has no {name:?}")),
+        at => at,
     }
 }
 

@@ -3,7 +3,7 @@
 //! on the device must be freed there, so they find the hooks.
 
 use crate::device::{Heap, heap};
-use crate::next::{Lookup, lookup};
+use crate::next::{Lookup, VersionLookup, lookup, version_lookup};
 use crate::{libc_names, malloc};
 use core::ffi::CStr;
 use libc::{c_char, c_void};
@@ -53,8 +53,33 @@ unsafe extern "C" fn found(handle: *mut c_void, name: *const c_char) -> usize {
     }
 }
 
+/// As above for a version of the name, which no hook has: where the program names no library it
+/// would find the C library's as well.
+unsafe extern "C" fn found_version(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+) -> usize {
+    if heap() != Heap::Device || name.is_null() || version.is_null() {
+        return 0;
+    }
+    // SAFETY: the program's name.
+    let Some(hook) = hook(unsafe { CStr::from_ptr(name) }) else {
+        return 0;
+    };
+    // SAFETY: the program's handle and version, and ours.
+    let of = |handle| unsafe { version_lookup()(handle, name, version) };
+    let libcs = of(libc::RTLD_NEXT);
+    let is_libcs = !libcs.is_null() && (handle == libc::RTLD_NEXT || of(handle) == libcs);
+    if is_libcs { hook } else { 0 }
+}
+
 extern "C" fn behind() -> Lookup {
     lookup()
+}
+
+extern "C" fn behind_version() -> VersionLookup {
+    version_lookup()
 }
 
 /// Goes on by a jump: what is next depends on the caller.
@@ -108,5 +133,69 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "ret",
         found = sym found,
         behind = sym behind,
+    );
+}
+
+/// Goes on by a jump, as `dlsym` does.
+///
+/// # Safety
+/// C contract of `dlvsym`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlvsym(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+) -> *mut c_void {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {found}",
+        "test rax, rax",
+        "jne 2f",
+        "call {behind}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        "2:",
+        "add rsp, 24",
+        "ret",
+        found = sym found_version,
+        behind = sym behind_version,
+    );
+}
+
+/// As above, for the other architecture.
+///
+/// # Safety
+/// C contract of `dlvsym`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlvsym(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+) -> *mut c_void {
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-48]!",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "bl {found}",
+        "cbnz x0, 2f",
+        "bl {behind}",
+        "mov x16, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "br x16",
+        "2:",
+        "ldp x29, x30, [sp], #48",
+        "ret",
+        found = sym found_version,
+        behind = sym behind_version,
     );
 }

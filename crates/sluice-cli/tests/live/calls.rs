@@ -30,7 +30,7 @@ fn small_records_may_have_left() {
 /// The C library's `free` ended the program: it had not allocated what it was given.
 #[test]
 fn the_allocator_may_be_looked_up_by_name() {
-    all_well(calls(), &["library"]);
+    all_well(calls(), &["library", "versions"]);
 }
 
 /// Varnish has one for all of its threads. Two that missed at once destroyed each other's stack.

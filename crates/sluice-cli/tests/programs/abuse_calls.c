@@ -189,12 +189,42 @@ static void library(void) {
     leave();
 }
 
+#if defined __x86_64__
+#define VERSION "GLIBC_2.2.5"
+#else
+#define VERSION "GLIBC_2.17"
+#endif
+
+/* By a version of the name, which no hook has. */
+static void versions(void) {
+    void *library = dlopen("libc.so.6", RTLD_NOW);
+    CHECK(library);
+    void *from[] = {RTLD_DEFAULT, RTLD_NEXT, library};
+    for (int n = 0; n < 3; n++) {
+        void *(*take)(size_t) = (void *(*)(size_t))dlvsym(from[n], "malloc", VERSION);
+        void (*give)(void *) = (void (*)(void *))dlvsym(from[n], "free", VERSION);
+        CHECK(take && give);
+        CHECK(!dlvsym(from[n], "free", "GLIBC_1.9") && dlerror());
+        CHECK(!dlvsym(from[n], "frees", VERSION) && dlerror());
+        CHECK(dlvsym(from[n], "getpid", VERSION) == dlsym(library, "getpid"));
+        for (size_t bytes = 10; bytes < 1000000; bytes *= 10) {
+            char *one = malloc(bytes), *other = take(bytes);
+            CHECK(one && other);
+            memset(one, 1, bytes), memset(other, 2, bytes);
+            give(one);
+            free(other);
+        }
+    }
+    leave();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*part)(void);
     } parts[] = {{"datagrams", datagrams}, {"files", files}, {"pipes", pipes},
-                 {"places", places}, {"small", small_ones}, {"library", library}};
+                 {"places", places}, {"small", small_ones}, {"library", library},
+                 {"versions", versions}};
     limit(25);
     CHECK(argc == 2);
     words = filled(PAGES);
