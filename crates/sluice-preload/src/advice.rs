@@ -8,7 +8,7 @@ use crate::behind;
 use crate::buffers::{is_behind_end, signal_engine};
 use crate::device::engine;
 use crate::heap::next_run;
-use crate::parts::{Part, of_arena, whole};
+use crate::parts::{Part, of_arena, touches_window, whole};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use libc::{c_int, c_void, size_t};
@@ -57,6 +57,10 @@ pub unsafe extern "C" fn posix_madvise(addr: *mut c_void, len: size_t, advice: c
 /// The answer to advice for a range of which some is on the device; `None` if all is the kernel's
 /// affair.
 pub fn advise(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Option<Result<(), i32>> {
+    // The kernel never ends to put guards where the runtime has marked pages in service.
+    if is_guard(advice) && touches_window(engine, addr, len) {
+        return Some(Err(libc::EINVAL));
+    }
     if let OnDevice::Dax(_) = engine.session.place {
         return advise_window(engine, addr, len, advice);
     }
@@ -210,6 +214,10 @@ fn touch(page: usize, to_write: bool) {
         // Where it has changed meanwhile somebody has stored there.
         let _ = word.compare_exchange(has, has, Relaxed, Relaxed);
     }
+}
+
+fn is_guard(advice: c_int) -> bool {
+    matches!(advice, MADV_GUARD_INSTALL | MADV_GUARD_REMOVE)
 }
 
 /// Whether the kernel refuses such advice for locked memory.

@@ -6,7 +6,7 @@
 use crate::next::Next;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use libc::{c_int, c_void, off_t, size_t};
+use libc::{c_int, c_ulong, c_void, off_t, size_t};
 use sluice_region::{errno, raw_madvise, raw_mmap, raw_munmap, sys};
 use sluice_runtime::copies::is_copy;
 
@@ -14,6 +14,7 @@ static MMAP: Next = Next::new(c"mmap");
 static MUNMAP: Next = Next::new(c"munmap");
 static MADVISE: Next = Next::new(c"madvise");
 static MREMAP: Next = Next::new(c"mremap");
+static MSEAL: Next = Next::new(c"mseal");
 
 /// Whether there is one. Most programs have one device.
 static IS_THERE: AtomicBool = AtomicBool::new(false);
@@ -30,7 +31,7 @@ pub fn find() {
     // SAFETY: the loader's terminated string.
     let path = unsafe { CStr::from_ptr(info.dli_fname) };
     if path.to_str().is_ok_and(is_copy) {
-        for function in [&MUNMAP, &MADVISE, &MREMAP] {
+        for function in [&MUNMAP, &MADVISE, &MREMAP, &MSEAL] {
             function.address();
         }
         IS_THERE.store(true, Release);
@@ -108,6 +109,22 @@ pub unsafe fn madvise(addr: usize, len: usize, advice: c_int) -> Result<(), i32>
         }
         let call: Call = core::mem::transmute(MADVISE.address());
         done(call(addr as *mut c_void, len, advice))
+    }
+}
+
+/// `mseal`, by the copy or else by the kernel: older C libraries have none.
+///
+/// # Safety
+/// As for `mseal(2)`.
+pub unsafe fn mseal(addr: usize, len: usize, flags: c_ulong) -> Result<(), i32> {
+    type Call = unsafe extern "C-unwind" fn(*mut c_void, size_t, c_ulong) -> c_int;
+    // SAFETY: what the program asked for. The copy has this function with this type.
+    unsafe {
+        if !is_there() {
+            return sys!(crate::seal::MSEAL, addr, len, flags).map(drop);
+        }
+        let call: Call = core::mem::transmute(MSEAL.address());
+        done(call(addr as *mut c_void, len, flags))
     }
 }
 

@@ -23,8 +23,10 @@ use crate::mask::{by_number, mask_by_number};
 use crate::namespaces::{chroot, prctl, seccomp, setns, unshare};
 use crate::next;
 use crate::numbers::moving;
+use crate::own_uffd::ioctl;
 use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
+use crate::seal::{MSEAL, mseal};
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_ulong, c_void, pid_t};
 use sluice_region::PAGE;
@@ -169,13 +171,11 @@ unsafe fn forks(number: c_long, args: &[usize; 6]) -> Option<Used> {
 /// Calls of which the hooks have to know, though the kernel could answer them.
 unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
     let [a, b, c, d, e, _] = args;
+    let word = |word: usize| word as c_ulong;
     // SAFETY: passed on.
     unsafe {
         Some(match number {
-            libc::SYS_prctl => {
-                let word = |word: usize| word as c_ulong;
-                prctl(a as c_int, word(b), word(c), word(d), word(e)).into()
-            }
+            libc::SYS_prctl => prctl(a as c_int, word(b), word(c), word(d), word(e)).into(),
             libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
                 mask_by_number(a as c_int, b as *const u64, c as *mut u64)
             }
@@ -187,6 +187,8 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
                 affinity::has_its_own();
                 by_libc(number, args)
             }
+            libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),
+            MSEAL => mseal(a as *mut c_void, b, word(c)).into(),
             libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),
             _ => return None,
         })

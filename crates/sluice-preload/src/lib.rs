@@ -64,6 +64,8 @@ mod process_advice;
 mod profile;
 mod queues;
 mod same_stacks;
+mod scan;
+mod seal;
 mod shared;
 mod spawn;
 mod static_tls;

@@ -1,10 +1,12 @@
 //! A userfaultfd of the program's own. The kernel takes one for a range, and for memory on the
 //! device that is the runtime's: what the program wants to serve itself leaves the device.
 
+use crate::answers::answer;
 use crate::buffers::with_pages;
 use crate::change::mapped;
 use crate::device::engine;
 use crate::next;
+use crate::scan::{SCAN, Scan, scan};
 use libc::{c_int, c_ulong, c_void};
 use sluice_region::errno;
 
@@ -26,6 +28,18 @@ fn bytes_of(request: c_ulong) -> usize {
 /// C contract of `ioctl`, which takes one more argument than two at most.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    if request == SCAN
+        && let Some(engine) = engine()
+    {
+        let call = |part: &mut Scan| {
+            // SAFETY: a live argument; what it names is the program's.
+            let found = unsafe { next_ioctl(fd, request, (&raw mut *part).cast()) };
+            u64::try_from(found).map_err(|_| errno())
+        };
+        if let Some(found) = scan(engine, argument.cast(), call) {
+            return answer(found.map(|count| count as usize)) as c_int;
+        }
+    }
     let memory = (argument.cast_const(), bytes_of(request));
     // SAFETY: passed on.
     let result = with_pages(memory, || unsafe { next_ioctl(fd, request, argument) });

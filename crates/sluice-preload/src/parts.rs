@@ -42,6 +42,32 @@ pub fn whole(addr: usize, len: usize) -> Option<Range<usize>> {
     (addr.is_multiple_of(PAGE) && addr < end).then_some(addr..end)
 }
 
+/// Whether any of a range is in a mapping of the device file, or of shared memory on the device.
+pub fn touches_window(engine: &Engine, addr: usize, len: usize) -> bool {
+    let Some(Range { start: mut at, end }) = whole(addr, len) else {
+        return false;
+    };
+    while at < end {
+        let (to, is_window) = engine.window_from(at, end);
+        if is_window {
+            return true;
+        }
+        at = to;
+    }
+    false
+}
+
+/// How far a range of whole pages is alike from its start on: the end of that part, and whether it
+/// is the device's. What has left the device is not.
+pub fn on_device_from(engine: &Engine, at: usize, end: usize) -> (usize, bool) {
+    let (start, len) = engine.arena();
+    if engine.in_arena(at) {
+        let (to, is_off) = engine.alike_from(at, end.min(start + len));
+        return (to, !is_off);
+    }
+    engine.window_from(at, if at < start { end.min(start) } else { end })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

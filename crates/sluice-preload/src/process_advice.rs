@@ -4,7 +4,7 @@ use crate::advice::advise;
 use crate::answers::answer;
 use crate::buffers::{MAX_TRIES, One, bring, on_device};
 use crate::device::engine;
-use crate::parts::of_arena;
+use crate::parts::{of_arena, touches_window};
 use core::mem::MaybeUninit;
 use libc::{c_int, c_uint, c_void, iovec, size_t, ssize_t};
 use sluice_region::{is_own_process, sys};
@@ -91,7 +91,9 @@ fn any_on_device(engine: &Engine, ranges: *const iovec, count: usize) -> bool {
     (0..count).any(|n| {
         range(ranges, n).is_ok_and(|one| {
             let (addr, len) = (one.iov_base as usize, one.iov_len);
-            is_dax && on_device(engine, addr) || of_arena(engine, addr, len).is_some()
+            is_dax && on_device(engine, addr)
+                || of_arena(engine, addr, len).is_some()
+                || touches_window(engine, addr, len)
         })
     })
 }

@@ -47,6 +47,16 @@ pub fn map_page(uffd: &Uffd, page: usize, zeros: usize, fill: Fill) -> Result<()
     }
 }
 
+/// How far a range of addresses is alike from its start on: the end of that part, and whether it is
+/// one of these, which lie in the range.
+pub fn alike(parts: impl Iterator<Item = Range<usize>>, start: usize, end: usize) -> (usize, bool) {
+    match parts.min_by_key(|part| part.start) {
+        None => (end, false),
+        Some(first) if first.start > start => (first.start, false),
+        Some(first) => (first.end, true),
+    }
+}
+
 /// The file and its mappings in this process.
 #[derive(Debug)]
 pub struct SharedBacking {
@@ -197,6 +207,16 @@ impl SharedBacking {
         let inside = |w: &&Window| addr.wrapping_sub(w.start) < w.len;
         let w = self.windows.iter().find(inside)?;
         Some(w.first_lpn + ((addr - w.start) / PAGE) as u64)
+    }
+
+    /// How far a range of addresses is alike from its start on: the end of that part, and whether
+    /// it is of a mapping.
+    pub fn alike_from(&self, start: usize, end: usize) -> (usize, bool) {
+        let parts = self.windows.iter().filter_map(|w| {
+            let (low, high) = (start.max(w.start), end.min(w.start + w.len));
+            (low < high).then_some(low..high)
+        });
+        alike(parts, start, end)
     }
 
     /// An address of a page in the mappings from number `at` on, and the number after it.

@@ -10,7 +10,8 @@ use crate::clock::{now_ns, sleep_until};
 use crate::control::rouse;
 use crate::engine::Engine;
 use crate::hints::Wish;
-use crate::host::{MAPPED, OFF_DEVICE, PENDING};
+use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING};
+use crate::shmem::client;
 use crate::state::Core;
 use crate::thread::{has_service, in_service};
 use crate::turn::{HOLD_NS, Unasked};
@@ -117,6 +118,19 @@ impl Engine {
     /// Whether a range is on the device as a whole, in one piece.
     pub fn is_one_piece(&self, start: usize, len: usize) -> bool {
         self.span(start, len).is_some()
+    }
+
+    /// How far a range of addresses is alike from its start on: the end of that part, and whether
+    /// it is of a mapping of the device file, or of shared memory on the session's device.
+    pub fn window_from(&self, start: usize, end: usize) -> (usize, bool) {
+        let of_file = calm(|| match &self.core().host.backing {
+            Backing::Shared(b) => b.alike_from(start, end),
+            Backing::Private(_) => (end, false),
+        });
+        match of_file {
+            (to, false) => client::alike_from(start, to),
+            of_file => of_file,
+        }
     }
 
     /// How far a range of whole pages of the arena is alike from its start on: the end of that

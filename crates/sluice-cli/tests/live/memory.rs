@@ -1,5 +1,6 @@
 //! The memory functions under eviction, each byte checked by the program itself.
 
+use crate::abuse::{all_well, fault, small, within_limit};
 use crate::build::{compile, helper};
 use crate::sluice::{Sluice, TRAPS, finish};
 use std::process::Command;
@@ -150,4 +151,35 @@ fn freed_memory_comes_again() {
         assert_eq!(out.number("/memory/device_full"), 0, "{trap}");
         assert!(out.number("/memory/trims") > 100_000, "{trap}");
     }
+}
+
+/// The kernel never ended to put guards where pages had left.
+#[test]
+fn guards_are_refused_in_shared_memory_and_the_device_file() {
+    let program = helper!("newer.c").to_str().expect("plain letters");
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
+    file.as_file().set_len(2 << 20).expect("room");
+    let path = file.path().to_str().expect("plain letters");
+    let dax = format!("dax:{path}");
+    for (trap, place, kind) in [
+        ("event", "shared", "shared"),
+        ("event", &dax, "file"),
+        ("signal", &dax, "file"),
+    ] {
+        let run = small(trap).cache("512KiB").args(["--place", place]);
+        let out = within_limit(&mut run.prepare([program, "guards", kind, path]));
+        assert_eq!(fault(&out), None, "{trap} {place}: {out:#?}");
+    }
+}
+
+/// A seal was granted and did not hold.
+#[test]
+fn seals_hold_or_are_refused() {
+    all_well(helper!("newer.c"), &["seals"]);
+}
+
+/// Pages that a scan protected again were taken for clean: what was stored to them was lost.
+#[test]
+fn what_the_program_protects_itself_is_not_lost() {
+    all_well(helper!("newer.c"), &["scans"]);
 }

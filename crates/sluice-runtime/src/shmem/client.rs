@@ -53,6 +53,15 @@ pub fn mapping_of(addr: usize) -> Option<(usize, usize)> {
     crate::calm(|| STATE.lock().windows.of(addr).map(|w| (w.start, w.len)))
 }
 
+/// How far a range of addresses is alike from its start on: the end of that part, and whether it
+/// is of a mapping on the device.
+pub fn alike_from(start: usize, end: usize) -> (usize, bool) {
+    if !IN_USE.load(Acquire) {
+        return (end, false);
+    }
+    crate::calm(|| STATE.lock().windows.alike_from(start, end))
+}
+
 /// The process ends: what it has written is known to the server. Where a lock is not to be had, as
 /// in a signal's handler that came while its own thread had it, the server learns nothing.
 pub fn end() {

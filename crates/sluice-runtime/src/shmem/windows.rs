@@ -1,6 +1,7 @@
 //! The mappings of shared memory that a process has on the device.
 
 use super::message::Window;
+use crate::shared::alike;
 
 /// Mappings that a process may have on the device at once.
 pub const MAX: usize = 1024;
@@ -40,6 +41,12 @@ impl Windows {
     /// The parts of mappings that lie in a range of addresses.
     pub fn parts(&self, start: usize, end: usize) -> impl Iterator<Item = Window> {
         self.all.iter().filter_map(move |w| w.within(start, end))
+    }
+
+    /// How far a range of addresses is alike from its start on: the end of that part, and whether
+    /// it is of a mapping.
+    pub fn alike_from(&self, start: usize, end: usize) -> (usize, bool) {
+        alike(self.parts(start, end).map(|w| w.start..w.end()), start, end)
     }
 
     /// Forgets what lies in a range of addresses.
