@@ -11,6 +11,7 @@ use crate::next::Next;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use libc::{c_int, c_long, c_ulong, c_void, pthread_key_t};
 use sluice_region::{call, forget_dispatched, is_dispatched, note_dispatched, say};
+use sluice_runtime::leave_open;
 
 /// Of `linux/prctl.h`: the request, and its kinds.
 pub const PR_SET_SYSCALL_USER_DISPATCH: c_int = 59;
@@ -91,6 +92,7 @@ pub fn set(
         return result;
     };
     forget_at_end();
+    leave_open(libc::SIGSYS);
     if selector != 0 {
         keep_off_device(engine, selector as usize, 1);
     }

@@ -12,7 +12,7 @@ use crate::{affinity, altstack, internal, limits, next, system};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno, forget_all_dispatched};
-use sluice_runtime::{hold_signals, restore_signals};
+use sluice_runtime::{begin_fork, begin_in_child, end_fork, hold_signals, restore_signals};
 
 type Handler = Option<unsafe extern "C" fn()>;
 
@@ -72,6 +72,7 @@ pub unsafe extern "C" fn prepare() {
     let holds_heap = heap::hold();
     HOLDS_HEAP.store(holds_heap, Relaxed);
     MASK.store(before, Relaxed);
+    begin_fork();
     SPACE.acquire();
     limits::hold();
     engine.before_fork();
@@ -101,11 +102,11 @@ pub unsafe extern "C" fn parent() {
     affinity::made();
     limits::let_go();
     SPACE.release();
-    let before = MASK.load(Relaxed);
+    let (before, put_off) = (MASK.load(Relaxed), end_fork());
     if HOLDS_HEAP.load(Relaxed) {
         heap::let_go();
     }
-    restore_signals(before);
+    restore_signals(before, put_off);
     set_errno(errno_after);
 }
 
@@ -114,6 +115,7 @@ pub unsafe extern "C" fn child() {
     let Some(engine) = engine_in_any_child() else {
         return;
     };
+    begin_in_child();
     forget_all_dispatched();
     know();
     altstack::after_fork_in_child();
@@ -127,11 +129,11 @@ pub unsafe extern "C" fn child() {
         Err(e) => refuse(&e.to_string()),
     }
     SPACE.release();
-    let before = MASK.load(Relaxed);
+    let (before, put_off) = (MASK.load(Relaxed), end_fork());
     if HOLDS_HEAP.load(Relaxed) {
         heap::let_go();
     }
-    restore_signals(before);
+    restore_signals(before, put_off);
     set_errno(errno_before);
 }
 

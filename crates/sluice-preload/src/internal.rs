@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_region::{PAGE, dont_need, has_filled, is_valgrind, raw_madvise, raw_mmap, raw_munmap};
 use sluice_runtime::fatal::no_memory;
-use sluice_runtime::{Lock, Spare, hold_signals, is_calm, restore_signals};
+use sluice_runtime::{Lock, Spare, calm};
 
 /// Address space set aside; pages are used as they are needed.
 const RANGE_BYTES: usize = 1 << 36;
@@ -80,8 +80,7 @@ pub fn range_bytes() -> u64 {
 
 /// Gives back most of what is set aside, where there is no device: a limit counts it.
 pub fn shrink() {
-    let before = hold_signals();
-    {
+    calm(|| {
         let _held = HEAP.lock();
         let end = NEXT.load(Relaxed) + RANGE_BYTES_MIN;
         let (base, range) = (BASE.load(Acquire), RANGE.load(Acquire));
@@ -89,8 +88,7 @@ pub fn shrink() {
         if base != 0 && end < range && unsafe { raw_munmap(base + end, range - end) }.is_ok() {
             RANGE.store(end, Release);
         }
-    }
-    restore_signals(before);
+    });
 }
 
 /// Whole pages of zeros that nobody has. Ends the program when there are none left: no part of this
@@ -168,12 +166,7 @@ pub fn lock() -> &'static Lock<Dlmalloc<impl Allocator>> {
 /// Uses the heap alone, and with signals held back: a handler of the program's may fork, or move
 /// bytes by way of this memory.
 fn with_heap<R>(use_heap: impl FnOnce(&mut Dlmalloc<Range>) -> R) -> R {
-    let before = (!is_calm()).then(hold_signals);
-    let result = use_heap(&mut HEAP.lock());
-    if let Some(before) = before {
-        restore_signals(before);
-    }
-    result
+    calm(|| use_heap(&mut HEAP.lock()))
 }
 
 /// The allocator of this library's Rust code.

@@ -14,7 +14,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use libc::{RLIM_INFINITY, c_char, c_int, pid_t, rlimit};
 use sluice_region::sys;
-use sluice_runtime::{Lock, hold_signals, memory_use, restore_signals};
+use sluice_runtime::{Lock, calm, memory_use};
 use std::ffi::CString;
 
 /// The limits; in this order is all that is kept of them.
@@ -170,13 +170,10 @@ pub fn set(at: usize, limit: rlimit) -> Result<(), i32> {
     if limit.rlim_cur > limit.rlim_max {
         return Err(libc::EINVAL);
     }
-    let before = hold_signals();
-    let result = {
+    calm(|| {
         let _only = vforked().is_none().then(|| CHANGING.lock());
         set_alone(at, limit)
-    };
-    restore_signals(before);
-    result
+    })
 }
 
 fn set_alone(at: usize, limit: rlimit) -> Result<(), i32> {

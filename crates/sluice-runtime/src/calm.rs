@@ -5,17 +5,23 @@
 //! handler of a signal that misses would wait for its own thread. And the stack must not be the
 //! program's, which may lie on the device itself or be too small.
 
+use crate::sent::{Place, Sent, hold_signals, is_forker, put_off_for_fork, restore_signals};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
-use sluice_region::{Mapping, PAGE, call_on_stack, raw_madvise, sys};
+use libc::siginfo_t;
+use sluice_region::{Mapping, PAGE, call_on_stack, raw_madvise};
 
 /// Stack for one call, with a page that nobody may touch at its lower end.
 const STACK: usize = 16 * PAGE;
 /// Calls that have a stack at once; others wait.
 const CALLS: usize = 256;
+/// The stack that is kept for the thread that forks: those that have the others may wait for it.
+const KEPT: usize = CALLS;
+const STACKS: usize = CALLS + 1;
+const WORDS: usize = STACKS.div_ceil(64);
 /// Stack of a thread of the runtime, with room for what policies from outside need.
 const THREAD_STACK: usize = 1 << 20;
 /// A page that ends a program that touches it, without a mapping of its own.
@@ -26,33 +32,20 @@ const PAUSE_NS: u64 = 20_000;
 /// Where the stacks are: those of threads first, then those of calls.
 static START: AtomicUsize = AtomicUsize::new(0);
 static CALLS_FROM: AtomicUsize = AtomicUsize::new(0);
-static TAKEN: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64];
+static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Which have their guard. Few programs make more than a handful of calls at once, and each guard
 /// costs a start its system call and a fork its page table.
-static GUARDED: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64];
-
-/// Signals that the thread's own instructions send: they cannot wait. The program's code may meet
-/// them where only signals are held back.
-const OWN_FAULT: [i32; 6] = [
-    libc::SIGBUS,
-    libc::SIGSEGV,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-];
-
-/// Those that work of the runtime may meet: a file that became shorter, or a miss in signal mode,
-/// and a system call that a sandbox answers by a signal. By the others it would end as a program
-/// without handlers does, so that they wait when they are sent.
-const CALMS_OWN: [i32; 2] = [libc::SIGBUS, libc::SIGSYS];
+static GUARDED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// On which something was sent to their thread, that waits until it has left them; and what.
+static NOTED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+static PUT_OFF: [Place; STACKS] = [const { Place::new() }; STACKS];
 
 /// Makes the stacks of so many threads, and those of calls. Once, before there is a second thread.
 pub fn make_stacks(threads: usize) -> Result<(), i32> {
     if START.load(Acquire) != 0 {
         return Ok(());
     }
-    let bytes = threads * THREAD_STACK + CALLS * STACK;
+    let bytes = threads * THREAD_STACK + STACKS * STACK;
     let memory = core::mem::ManuallyDrop::new(Mapping::anonymous(bytes)?);
     memory.keep_from_core_files();
     let calls_from = memory.addr() + threads * THREAD_STACK;
@@ -76,6 +69,7 @@ pub fn after_fork_in_child() {
             .map_or(0, |slot| 1 << (slot % 64));
         word.store(bit, Release);
     }
+    NOTED.iter().for_each(|word| word.store(0, Release));
 }
 
 /// Whether the calling thread is one of the runtime's.
@@ -87,7 +81,7 @@ pub fn is_runtime_thread() -> bool {
 /// Whether the caller is on a stack of the runtime's, and so is calm already.
 pub fn is_calm() -> bool {
     let start = START.load(Relaxed);
-    let end = CALLS_FROM.load(Relaxed) + CALLS * STACK;
+    let end = CALLS_FROM.load(Relaxed) + STACKS * STACK;
     (start..end).contains(&stack_pointer())
 }
 
@@ -106,7 +100,7 @@ fn stack_pointer() -> usize {
 
 fn slot_of(address: usize) -> Option<usize> {
     let slot = address.checked_sub(CALLS_FROM.load(Relaxed))? / STACK;
-    (slot < CALLS).then_some(slot)
+    (slot < STACKS).then_some(slot)
 }
 
 /// Calls a function on a stack of the runtime's, with signals held back.
@@ -116,18 +110,45 @@ pub fn calm<R>(function: impl FnOnce() -> R) -> R {
     if is_calm() {
         return function();
     }
-    let before = hold_all_but(&CALMS_OWN);
-    let result = on_own_stack(function);
-    restore_signals(before);
+    let before = hold_signals();
+    if CALLS_FROM.load(Acquire) == 0 {
+        let result = function();
+        restore_signals(before, None);
+        return result;
+    }
+    let stack = Stack::take();
+    let result = on_stack(&stack, function);
+    let put_off = stack.put_off();
+    drop(stack);
+    restore_signals(before, put_off);
     result
 }
 
-/// Calls a function on a stack of the runtime's. The caller has seen to signals.
+/// Calls a function on a stack of the runtime's. The caller has seen to signals, and none comes.
 pub fn on_own_stack<F: FnOnce() -> R, R>(function: F) -> R {
-    if CALLS_FROM.load(Acquire) == 0 {
-        return function();
+    match CALLS_FROM.load(Acquire) {
+        0 => function(),
+        _ => on_stack(&Stack::take(), function),
     }
-    let stack = Stack::take();
+}
+
+/// Puts off a signal that was sent, if the thread is calm or forks. By its handler, which knows
+/// where the interrupted code had its stack.
+pub fn put_off(info: &siginfo_t, stack_pointer: usize) -> bool {
+    let Some(slot) = slot_of(stack_pointer) else {
+        return put_off_for_fork(info);
+    };
+    let (word, bit) = (&NOTED[slot / 64], 1 << (slot % 64));
+    // Of several the first one counts, as with the kernel.
+    if word.load(Relaxed) & bit == 0 {
+        // SAFETY: the thread on that stack is the one that the handler interrupts.
+        unsafe { PUT_OFF[slot].put(info) };
+        word.fetch_or(bit, Release);
+    }
+    true
+}
+
+fn on_stack<F: FnOnce() -> R, R>(stack: &Stack, function: F) -> R {
     // What is handed over lies at the upper end of the new stack, away from the device.
     let call = Call {
         function: Cell::new(Some(function)),
@@ -164,16 +185,30 @@ struct Stack(usize);
 impl Stack {
     fn take() -> Stack {
         loop {
-            for (at, word) in TAKEN.iter().enumerate() {
-                let free = |taken: u64| (taken != u64::MAX).then_some(taken | (taken + 1));
-                if let Ok(before) = word.fetch_update(AcqRel, Relaxed, free) {
-                    let stack = Stack(at * 64 + before.trailing_ones() as usize);
-                    stack.guard();
-                    return stack;
-                }
+            if let Some(stack) = Stack::free().or_else(Stack::kept) {
+                stack.guard();
+                return stack;
             }
             crate::clock::sleep_until(crate::clock::now_ns() + PAUSE_NS);
         }
+    }
+
+    fn free() -> Option<Stack> {
+        let free = |taken: u64| (taken != u64::MAX).then_some(taken | (taken + 1));
+        let mut words = TAKEN[..CALLS / 64].iter().enumerate();
+        words.find_map(|(at, word)| {
+            let before = word.fetch_update(AcqRel, Relaxed, free).ok()?;
+            Some(Stack(at * 64 + before.trailing_ones() as usize))
+        })
+    }
+
+    /// In signal mode each thread that faults while another forks waits on its stack until that is
+    /// over, and all may be taken when the one that forks has a fault of its own.
+    #[cold]
+    fn kept() -> Option<Stack> {
+        let bit = 1 << (KEPT % 64);
+        let is_free = || TAKEN[KEPT / 64].fetch_or(bit, AcqRel) & bit == 0;
+        (is_forker() && is_free()).then_some(Stack(KEPT))
     }
 
     /// Sees to the page at its lower end, at its first use.
@@ -189,6 +224,19 @@ impl Stack {
         word.fetch_or(bit, Relaxed);
     }
 
+    /// Takes what was put off. By the thread that has just left the stack.
+    #[inline]
+    fn put_off(&self) -> Option<Sent> {
+        let (word, bit) = (&NOTED[self.0 / 64], 1 << (self.0 % 64));
+        if word.load(Relaxed) & bit == 0 {
+            return None;
+        }
+        // SAFETY: it is this thread's, and something is there.
+        let sent = unsafe { PUT_OFF[self.0].sent() };
+        word.fetch_and(!bit, Release);
+        Some(sent)
+    }
+
     fn top(&self) -> usize {
         CALLS_FROM.load(Relaxed) + (self.0 + 1) * STACK
     }
@@ -200,34 +248,10 @@ impl Drop for Stack {
     }
 }
 
-/// Holds back the signals that can wait. Returns the mask as it was.
-pub fn hold_signals() -> u64 {
-    hold_all_but(&OWN_FAULT)
-}
-
-fn hold_all_but(own: &[i32]) -> u64 {
-    let all = own
-        .iter()
-        .fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
-    let mut before = 0u64;
-    set_mask(libc::SIG_BLOCK, &all, &raw mut before);
-    before
-}
-
-/// Lets signals come as they did.
-pub fn restore_signals(before: u64) {
-    set_mask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
-}
-
-/// Changes the calling thread's mask; `before` is null or takes what it was.
-pub fn set_mask(how: i32, mask: &u64, before: *mut u64) {
-    // SAFETY: the kernel's sets are 8 bytes; the second is null or live.
-    let _ = unsafe { sys!(libc::SYS_rt_sigprocmask, how, &raw const *mask, before, 8) };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sent::set_mask;
 
     #[test]
     fn a_calm_call_has_its_own_stack_no_signals_and_gives_its_result() {
@@ -248,9 +272,9 @@ mod tests {
         assert_eq!(text, "handed over");
         assert_eq!(slot_of(inside), slot_of(nested));
         assert!(slot_of(outside).is_none() && !is_calm());
-        assert_ne!(held & 1 << (libc::SIGALRM - 1), 0);
-        assert_ne!(held & 1 << (libc::SIGSEGV - 1), 0);
-        assert_eq!(held & 1 << (libc::SIGBUS - 1), 0);
+        for signal in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS, libc::SIGSYS] {
+            assert_ne!(held & 1 << (signal - 1), 0, "signal {signal}");
+        }
         assert_eq!(mask(), before);
         assert!(TAKEN.iter().all(|word| word.load(Relaxed) == 0));
     }

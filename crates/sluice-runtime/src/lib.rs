@@ -64,6 +64,7 @@ mod rig;
 mod rings;
 mod root;
 mod sample;
+mod sent;
 mod session;
 mod settings;
 mod shared;
@@ -92,7 +93,7 @@ pub use affinity::{
     choose as choose_cpus, have_back as have_cpus_back, needed as need_cpus,
     no_longer_needed as need_cpus_no_longer,
 };
-pub use calm::{calm, hold_signals, is_calm, restore_signals};
+pub use calm::{calm, is_calm};
 pub use clock::{now_ns, with_same_clock};
 pub use descriptors::{first_guarded, is_guarded};
 pub use engine::Engine;
@@ -109,6 +110,7 @@ pub use maps::{is_alike, may_access};
 pub use memory_use::memory_use;
 pub use profile::Calls;
 pub use root::keep as keep_root;
+pub use sent::{begin_fork, begin_in_child, end_fork, hold_signals, leave_open, restore_signals};
 pub use session::{BUILD, OnDevice, Session, Store, Trap};
 pub use settings::{LiveSettings, MigrationPolicy, OnLongDelay};
 pub use shared::SharedBacking;

@@ -1,9 +1,10 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
-use crate::calm::on_own_stack;
+use crate::calm::{on_own_stack, put_off};
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::{wait_among, wait_until};
+use crate::sent::leave_open;
 use crate::state::Plan;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, siginfo_t};
@@ -33,8 +34,12 @@ pub fn install(engine: &'static Engine) -> bool {
     // thread. `sigfillset` leaves out the signal by which the C library cancels a thread.
     unsafe {
         core::ptr::write_bytes(&mut action.sa_mask, 0xff, 1);
-        real_sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) == 0
+        if real_sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) != 0 {
+            return false;
+        }
     }
+    leave_open(libc::SIGBUS);
+    true
 }
 
 /// The C library's own `sigaction`, found behind the hook.
@@ -114,8 +119,12 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     let seen_ns = now_ns();
     // SAFETY: this thread's own errno.
     let errno = unsafe { *libc::__errno_location() };
-    let is_served = !is_sent(info) && on_own_stack(|| serve(info, context, seen_ns));
-    if !is_served {
+    let is_done = match is_sent(info) {
+        // SAFETY: the kernel's pointers are valid for the call.
+        true => unsafe { put_off(&*info, stack_pointer(context)) },
+        false => on_own_stack(|| serve(info, context, seen_ns)),
+    };
+    if !is_done {
         pass_on(signal, info, context);
     }
     // SAFETY: as the interrupted code left it.
@@ -155,6 +164,16 @@ fn serve(info: *mut siginfo_t, context: *mut c_void, seen_ns: u64) -> bool {
         }
     }
     true
+}
+
+/// Where the interrupted code had its stack.
+unsafe fn stack_pointer(context: *const c_void) -> usize {
+    // SAFETY: the kernel passes a ucontext.
+    let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    return machine.gregs[libc::REG_RSP as usize] as usize;
+    #[cfg(target_arch = "aarch64")]
+    return machine.sp as usize;
 }
 
 #[cfg(target_arch = "x86_64")]

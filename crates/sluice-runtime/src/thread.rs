@@ -5,9 +5,10 @@
 //! in which everything that the runtime has opened is out of the program's reach, and it makes the
 //! other threads, which share that table. Work that needs such a descriptor is handed to it.
 
-use crate::calm::{calm, is_runtime_thread, make_stacks, set_mask, thread_stack};
+use crate::calm::{calm, is_runtime_thread, make_stacks, thread_stack};
 use crate::clock::{now_ns, sleep_until};
 use crate::lock::{Guard, Lock};
+use crate::sent::set_mask;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};

@@ -32,6 +32,14 @@ fn a_fork_ends_while_many_threads_fault() {
     }
 }
 
+/// In signal mode each thread that faults meanwhile has a stack of the runtime's. They had them
+/// all, and the thread that forks waited for one.
+#[test]
+fn a_fork_ends_while_more_threads_fault_than_there_are_stacks() {
+    let crowd = Sluice::run("signal").cache("1MiB");
+    run(crowd.set("nand.read", "200us"), "300 50 1 crowd");
+}
+
 /// The C library resets the locks of all streams in a child whose faults nobody serves yet. Their
 /// pages pushed each other out of the cache before, and the child died at a lock that was zeros.
 #[test]

@@ -18,6 +18,28 @@ fn handlers_may_allocate_in_the_midst_of_an_allocation() {
     }
 }
 
+/// Signals of the thread's own instructions were left open while it had the runtime's locks. The
+/// handler of one that was only sent waited for its own thread.
+#[test]
+fn what_faults_send_may_be_sent_to_a_thread_in_the_midst_of_a_call() {
+    let signals = [libc::SIGBUS, libc::SIGSYS];
+    let parts = signals.map(|signal| format!("{signal} maps"));
+    all_well(
+        helper!("abuse_sent.c"),
+        &parts.each_ref().map(String::as_str),
+    );
+}
+
+#[test]
+fn what_faults_send_may_be_sent_to_a_thread_that_forks() {
+    let signals = [libc::SIGBUS, libc::SIGSYS, libc::SIGSEGV];
+    let parts = signals.map(|signal| format!("{signal} forks"));
+    all_well(
+        helper!("abuse_sent.c"),
+        &parts.each_ref().map(String::as_str),
+    );
+}
+
 /// In signal mode memory of the library's own was lost each time, until there was none.
 #[test]
 fn a_handler_may_leave_a_call_for_good() {

@@ -18,11 +18,14 @@
 
 static volatile char *area;
 static FILE *streams[MOST_STREAMS];
-static int stream_count, fork_count, handler_count, in_child;
+static int stream_count, fork_count, handler_count, in_child, is_crowd;
+static volatile int is_begun;
 
 static void *miss(void *argument) {
     unsigned draw = 7919 + (unsigned)(uintptr_t)argument;
     long sum = 0;
+    while (!is_begun)
+        usleep(10000);
     for (;;) {
         draw = draw * 1103515245 + 12345;
         sum += area[(draw >> 8) % (BYTES / PAGE) * PAGE];
@@ -48,7 +51,8 @@ static void in_the_child(void) { in_child++; }
 
 static void forks(void) {
     for (int round = 0; round < fork_count; round++) {
-        sweep();
+        if (!is_crowd)
+            sweep();
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
@@ -76,8 +80,8 @@ static void *forks_deep_down(void *argument) {
     return argument;
 }
 
-/* forks THREADS STREAMS FORKS [stack|handlers]: threads that miss, or none and one that does
-   nothing. */
+/* forks THREADS STREAMS FORKS [stack|handlers|crowd]: threads that miss, or none and one that does
+   nothing. A crowd leaves the thread that forks no time to sweep, and has everything leave. */
 int main(int count, char **arguments) {
     CHECK(count >= 4);
     alarm(LIMIT_S);
@@ -94,15 +98,21 @@ int main(int count, char **arguments) {
         CHECK(streams[i] && fputc('b', streams[i]) == 'b');
         CHECK(memset(malloc(PAGE), 1, PAGE));
     }
+    const char *part = count > 4 ? arguments[4] : "";
+    is_crowd = strcmp(part, "crowd") == 0;
+    if (is_crowd)
+        sweep();
     pthread_t thread;
     for (int i = 0; i < threads; i++)
         CHECK(!pthread_create(&thread, NULL, miss, (void *)(uintptr_t)i));
+    is_begun = 1;
+    usleep(is_crowd ? 300000 : 0);
     if (threads == 0)
         CHECK(!pthread_create(&thread, NULL, idle, NULL));
-    if (count > 4 && !strcmp(arguments[4], "handlers"))
+    if (strcmp(part, "handlers") == 0)
         for (; handler_count < HANDLERS; handler_count++)
             CHECK(!pthread_atfork(NULL, NULL, in_the_child));
-    if (count == 4 || handler_count > 0) {
+    if (strcmp(part, "stack") != 0) {
         forks();
     } else {
         pthread_attr_t attributes;
