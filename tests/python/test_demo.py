@@ -72,8 +72,8 @@ def mentions(word: str) -> list[str]:
 def test_latency_is_bimodal(demo: tuple[Path, str]) -> None:
     """Figure 3 of the Cylon paper: hits below 1 µs, misses at the NAND latency, no third kind.
 
-    The program's clock also sees what the host does meanwhile: 1 ‰ of the accesses were of a third
-    kind in which Sluice had no part. So what Sluice served is held to its counts.
+    The program's clock also sees what the host does meanwhile: up to 1.2 ‰ of the accesses were of
+    a third kind in which Sluice had no part. So what Sluice served is held to its counts.
     """
     folder = demo[0] / "chase-64"
     stats, total = load(folder / "stats.json"), 64 * PASSES * PAGES
@@ -85,13 +85,13 @@ def test_latency_is_bimodal(demo: tuple[Path, str]) -> None:
     with (folder / "latency.csv").open() as lines:
         rows = [row for row in csv.DictReader(lines) if row["modelled"] != "0"]
     assert min(int(row["latency_ns"]) for row in rows) >= READ_NS * 0.99
-    # How exact a miss is, the fidelity benchmark says; a busy host moves it by a few percent, and
-    # interrupts one hit in a thousand.
     histogram = load(folder / "program.json")["histogram"]
-    below = sum(count for ns, count in histogram if ns < 1_000)
-    above = sum(count for ns, count in histogram if ns >= READ_NS * 0.9)
     assert sum(count for _, count in histogram) == total
-    assert below >= 0.98 * total * 63 / 64 and above >= 0.95 * total / 64
+    below = sum(count for ns, count in histogram if ns < 1_000)
+    # How exact a miss is, the fidelity benchmark says; a busy host moves it by a few percent.
+    above = sum(count for ns, count in histogram if ns >= READ_NS * 0.9)
+    assert below / total == pytest.approx(63 / 64, abs=0.002)
+    assert above / total == pytest.approx(1 / 64, abs=0.002)
 
 
 def test_lifo_keeps_what_fifo_loses(demo: tuple[Path, str]) -> None:
