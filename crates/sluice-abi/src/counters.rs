@@ -162,8 +162,8 @@ macro_rules! late_counters {
         /// Traps on a page that was in the cache, which ended so late: prefetched, sampled, or
         /// given back.
         LateSoft: late_soft as soft;
-        /// Traps after which it was measured how long their thread waited for a CPU once its page
-        /// was there: in event mode, some of all.
+        /// Traps of which it was measured how long their thread waited for a CPU once its page was
+        /// there: a sample, and only in event mode.
         RunDelays: run_delays as run_delays;
         /// Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
         /// count has this time.

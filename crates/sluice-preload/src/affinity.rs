@@ -7,7 +7,7 @@ use crate::device::engine;
 use crate::names::Code;
 use crate::next;
 use libc::{c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};
-use sluice_runtime::{Engine, Trap, choose_cpus, have_cpus_back, need_cpus, need_cpus_no_longer};
+use sluice_runtime::{Engine, Trap, await_cpus, choose_cpus, need_cpus, need_cpus_no_longer};
 
 next!(next_sched: c"sched_setaffinity"
     (thread: pid_t, size: size_t, set: *const cpu_set_t) -> c_int);
@@ -72,9 +72,9 @@ pub fn making<R>(call: impl FnOnce() -> R) -> R {
 
 /// The caller is about to make a child, or to become another program, and may not come back to say
 /// that it has.
-pub fn has_its_own() {
+pub fn await_own() {
     if are_held() {
-        have_cpus_back(sluice_region::thread_id());
+        await_cpus(sluice_region::thread_id());
     }
 }
 
@@ -84,7 +84,7 @@ pub fn leaving<R>(engine: &Engine, call: impl FnOnce() -> R) -> R {
     match engine.is_callers() {
         true => making(call),
         false => {
-            has_its_own();
+            await_own();
             call()
         }
     }

@@ -40,7 +40,7 @@ pub fn must_end_too(engine: &Engine, flags: c_int) -> bool {
 /// system calls may end the child where it says so.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn before_vfork() -> pid_t {
-    affinity::has_its_own();
+    affinity::await_own();
     let must_end = engine().is_some_and(|engine| must_end_too(engine, libc::CLONE_VM));
     match must_end && !has_filter() && !comes_back() {
         true => process(),

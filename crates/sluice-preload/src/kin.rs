@@ -117,7 +117,7 @@ pub unsafe extern "C" fn clone(
         let Some(engine) = engine().filter(|_| !stack.is_null()) else {
             return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
         };
-        affinity::has_its_own();
+        affinity::await_own();
         if beside::must_end_too(engine, flags) {
             let (function, at) = beside::begin_on(stack, function, argument);
             return next_clone(function, at, flags, at, parent_id, tls, child_id);
@@ -184,7 +184,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
                 affinity::asking(a as u32, call)
             }
             libc::SYS_clone | libc::SYS_clone3 => {
-                affinity::has_its_own();
+                affinity::await_own();
                 by_libc(number, args)
             }
             libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),

@@ -5,47 +5,37 @@
 //! reference to a variable at a fixed distance from the thread's pointer has it make room for all
 //! of this library's before the program begins.
 
-#[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
-    ".pushsection .tbss.sluice_at_fixed_distance,\"awT\",@nobits",
-    ".globl sluice_at_fixed_distance",
-    ".hidden sluice_at_fixed_distance",
-    ".type sluice_at_fixed_distance, @object",
-    "sluice_at_fixed_distance:",
-    ".zero 8",
-    ".size sluice_at_fixed_distance, 8",
-    ".popsection",
-    ".pushsection .text.sluice_fixed_distance,\"ax\",@progbits",
-    ".globl sluice_fixed_distance",
-    ".hidden sluice_fixed_distance",
-    ".type sluice_fixed_distance, @function",
-    "sluice_fixed_distance:",
-    "mov rax, qword ptr [rip + sluice_at_fixed_distance@gottpoff]",
-    "ret",
-    ".size sluice_fixed_distance, . - sluice_fixed_distance",
-    ".popsection",
-);
+/// Defines a variable, and a function of these instructions that refers to it.
+macro_rules! refer {
+    ($($instruction:literal),+) => {
+        core::arch::global_asm!(
+            ".pushsection .tbss.sluice_at_fixed_distance,\"awT\",@nobits",
+            ".globl sluice_at_fixed_distance",
+            ".hidden sluice_at_fixed_distance",
+            ".type sluice_at_fixed_distance, @object",
+            "sluice_at_fixed_distance:",
+            ".zero 8",
+            ".size sluice_at_fixed_distance, 8",
+            ".popsection",
+            ".pushsection .text.sluice_fixed_distance,\"ax\",@progbits",
+            ".globl sluice_fixed_distance",
+            ".hidden sluice_fixed_distance",
+            ".type sluice_fixed_distance, @function",
+            "sluice_fixed_distance:",
+            $($instruction,)+
+            "ret",
+            ".size sluice_fixed_distance, . - sluice_fixed_distance",
+            ".popsection",
+        );
+    };
+}
 
+#[cfg(target_arch = "x86_64")]
+refer!("mov rax, qword ptr [rip + sluice_at_fixed_distance@gottpoff]");
 #[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
-    ".pushsection .tbss.sluice_at_fixed_distance,\"awT\",@nobits",
-    ".globl sluice_at_fixed_distance",
-    ".hidden sluice_at_fixed_distance",
-    ".type sluice_at_fixed_distance, @object",
-    "sluice_at_fixed_distance:",
-    ".zero 8",
-    ".size sluice_at_fixed_distance, 8",
-    ".popsection",
-    ".pushsection .text.sluice_fixed_distance,\"ax\",@progbits",
-    ".globl sluice_fixed_distance",
-    ".hidden sluice_fixed_distance",
-    ".type sluice_fixed_distance, @function",
-    "sluice_fixed_distance:",
+refer!(
     "adrp x0, :gottprel:sluice_at_fixed_distance",
-    "ldr x0, [x0, :gottprel_lo12:sluice_at_fixed_distance]",
-    "ret",
-    ".size sluice_fixed_distance, . - sluice_fixed_distance",
-    ".popsection",
+    "ldr x0, [x0, :gottprel_lo12:sluice_at_fixed_distance]"
 );
 
 unsafe extern "C" {

@@ -72,19 +72,20 @@ pub fn hold(thread: u32, cpu: usize) -> Option<Held> {
     })
 }
 
-/// Has a thread have all of its CPUs from now until [`no_longer_needed`].
-pub fn needed(thread: u32) {
+/// Has a thread have all of its CPUs from now until [`need_cpus_no_longer`]. One that ends in
+/// between leaves its slot so: threads that share it are held no more, and wake up later.
+pub fn need_cpus(thread: u32) {
     slot(thread).needed.fetch_add(1, SeqCst);
-    have_back(thread);
+    await_cpus(thread);
 }
 
 /// It may be held again.
-pub fn no_longer_needed(thread: u32) {
+pub fn need_cpus_no_longer(thread: u32) {
     slot(thread).needed.fetch_sub(1, SeqCst);
 }
 
 /// Waits until a thread is not held. It is not for long: its page is there, or about to be.
-pub fn have_back(thread: u32) {
+pub fn await_cpus(thread: u32) {
     let slot = slot(thread);
     for tried in 0..QUICK_TRIES + SLOW_TRIES {
         if slot.held.load(SeqCst) != thread {
@@ -271,11 +272,11 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 held.let_go();
             });
-            needed(me);
+            need_cpus(me);
             assert_eq!(CpuSet::of(0).unwrap().count(), all.count());
         });
         assert!(hold(me, cpu).is_none(), "it needs them");
-        no_longer_needed(me);
+        need_cpus_no_longer(me);
         hold(me, cpu).expect("it does not any more").let_go();
         assert_eq!(CpuSet::of(0).unwrap().count(), all.count());
     }

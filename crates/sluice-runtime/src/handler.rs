@@ -261,7 +261,8 @@ impl Handler {
     /// trapped, for whose page there is nothing to do for so long.
     fn look(&mut self, thread: u32, free_ns: u64) {
         self.looks.trapped();
-        // Where several trap, their pages are late anyway when there is never time for it.
+        // Where several threads trap there may never be so much time. The few that are asked for
+        // all the same delay others by less than they wait for each other.
         let has_time = free_ns > ASK_NS || self.active > 1;
         // A filter may end the thread for the question.
         if !has_time || !self.looks.wants(thread, self.active) || filter::is_set() {

@@ -89,10 +89,7 @@ mod withdraw;
 mod witness;
 mod woken;
 
-pub use affinity::{
-    choose as choose_cpus, have_back as have_cpus_back, needed as need_cpus,
-    no_longer_needed as need_cpus_no_longer,
-};
+pub use affinity::{await_cpus, choose as choose_cpus, need_cpus, need_cpus_no_longer};
 pub use calm::{calm, is_calm};
 pub use clock::{now_ns, with_same_clock};
 pub use descriptors::{first_guarded, is_guarded};

@@ -199,8 +199,8 @@ class CounterValues:
     run_delay_ns: int
     """How much longer than a wake-up these traps waited, all together, ns."""
     run_delays: int
-    """Traps after which it was measured how long their thread waited for a CPU once its page was
-    there: in event mode, some of all."""
+    """Traps of which it was measured how long their thread waited for a CPU once its page was
+    there: a sample, and only in event mode."""
     run_delays_late: int
     """Of these, those that waited over 1 µs longer than a wake-up takes. No other latency or
     count has this time."""

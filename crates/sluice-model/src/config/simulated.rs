@@ -1,4 +1,4 @@
-//! Parameters that a simulation has no use for, and a live run.
+//! Parameters that have no effect in a simulation, or in a live run.
 
 use super::{DeviceConfig, PARAMS};
 use sluice_params::{ConfigError, Param, RawConfig};
