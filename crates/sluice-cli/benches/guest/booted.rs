@@ -41,6 +41,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 impl Guest {
     /// Starts the guest and waits until it takes chases.
     pub fn boot(self, dir: &Path) -> Booted {
+        self.boot_with(dir, &[], &[])
+    }
+
+    /// The same, with settings of the device and arguments of QEMU besides.
+    pub fn boot_with(self, dir: &Path, sets: &[&str], qemu: &[&str]) -> Booted {
         let socket = dir.join(format!("{self:?}.socket"));
         let said = dir.join(format!("{self:?}.err"));
         let _ = std::fs::remove_file(&socket);
@@ -49,13 +54,15 @@ impl Guest {
         let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
         sluice.args(["vm", "--demo", "--json", "--guest-command", LOOP]);
         sluice.args(["--attach", if self == Guest::Cxl { "cxl" } else { "dax" }]);
-        sluice.args(DEVICE.iter().flat_map(|set| ["--set", set]));
+        let sets = DEVICE.iter().chain(sets);
+        sluice.args(sets.flat_map(|set| ["--set", set]));
         if self != Guest::Sluice {
             sluice.arg("--baseline");
         }
         let chardev = format!("socket,id=bench,path={}", socket.display());
         let serial = "isa-serial,chardev=bench,index=2";
         sluice.args(["--", "-chardev", &chardev, "-device", serial]);
+        sluice.args(qemu);
         sluice.stdout(Stdio::piped());
         sluice.stderr(File::create(&said).expect("a file"));
         let mut child = sluice.spawn().expect("sluice");

@@ -1,13 +1,14 @@
 //! What the device costs a guest, measured in the guest: `sluice vm` beside the same machine and
 //! memory without Sluice, and beside QEMU's own `cxl-type3`.
 //!
-//! `cargo bench -p sluice-cli --bench guest`. The three guests are up together and chase in turn,
-//! so that a round compares what is a quarter of a second apart. Which guest is first changes from
-//! round to round. `SLUICE_BENCH_ROUNDS` sets the rounds of a boot (default 24),
-//! `SLUICE_BENCH_BOOTS` the boots (default 3), for memory lies elsewhere after each. As a test it
-//! runs once, small.
+//! `cargo bench -p sluice-cli --bench guest -- [device|clocks]..`; both without a name. In `device`
+//! three guests are up together and chase in turn, so that a round compares what is a quarter of a
+//! second apart. Which guest is first changes from round to round. `SLUICE_BENCH_ROUNDS` sets the
+//! rounds of a boot (default 24), `SLUICE_BENCH_BOOTS` the boots (default 3), for memory lies
+//! elsewhere after each. As a test it runs once, small.
 
 mod booted;
+mod clocks;
 mod figures;
 
 use booted::{Booted, Guest};
@@ -60,7 +61,17 @@ struct Found {
 }
 
 fn main() {
-    let smoke = !std::env::args().any(|word| word == "--bench");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let smoke = !args.iter().any(|arg| arg == "--bench");
+    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    for (name, part) in [("device", device as fn(bool)), ("clocks", clocks::clocks)] {
+        if names.is_empty() || names.iter().any(|n| *n == name) {
+            part(smoke);
+        }
+    }
+}
+
+fn device(smoke: bool) {
     let set = |name: &str, usual: usize| match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}: a number")),
         Err(_) => usual,

@@ -1,6 +1,6 @@
 //! What live emulation costs and how exact it is, each against a baseline of the same run.
 //!
-//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|threads]..`;
+//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|programs|threads]..`;
 //! all without a name.
 //! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7), and `RECORD=1` adds the figures to
 //! docs/measurements. As a test it runs once, small.
@@ -8,6 +8,7 @@
 mod bare;
 mod chase;
 mod life;
+mod programs;
 mod record;
 mod together;
 
@@ -282,6 +283,7 @@ fn main() {
         ("hits", hits),
         ("life", life::life),
         ("prefetch", together::prefetch),
+        ("programs", programs::programs),
         ("threads", together::threads),
     ] {
         if names.is_empty() || names.iter().any(|n| *n == name) {

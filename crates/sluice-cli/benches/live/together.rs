@@ -3,7 +3,7 @@
 use crate::chase::{read_json, scratch, sluice};
 use serde_json::Value;
 
-/// A page over the half of 16 MiB: dies do not repeat with the cache.
+/// A page more than 16 MiB: dies do not repeat with the cache.
 const CACHE: &str = "cache.capacity=16388KiB";
 const DEVICE: [&str; 4] = [
     "device.capacity=1GiB",
@@ -12,6 +12,18 @@ const DEVICE: [&str; 4] = [
     "nand.program=0ns",
 ];
 const TRAPS: [&str; 2] = ["event", "signal"];
+/// Bytes from a node to the next.
+const STRIDES: [usize; 2] = [4096, 16384];
+pub const PREFETCHERS: [(&str, u32); 8] = [
+    ("none", 0),
+    ("nextn", 1),
+    ("nextn", 2),
+    ("nextn", 4),
+    ("nextn", 8),
+    ("stride", 8),
+    ("stream", 8),
+    ("best-offset", 8),
+];
 
 fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
@@ -27,8 +39,7 @@ fn live(trap: &str, sets: &[&str], chase: &[&str]) -> (Value, Value) {
         run.args(["--set", set]);
     });
     run.arg("--").arg(env!("CARGO_BIN_EXE_sluice"));
-    run.args(["workload", "chase", "--stride", "4096"])
-        .args(chase);
+    run.args(["workload", "chase"]).args(chase);
     run.arg("--out").arg(&program);
     let output = run.output().expect("sluice");
     assert!(
@@ -46,13 +57,14 @@ fn live(trap: &str, sets: &[&str], chase: &[&str]) -> (Value, Value) {
 
 /// The last pass of the same chase as a simulated device sees it that sees no hits: the share of
 /// accesses below 1 us, p50 and p90.
-fn simulated(sets: &[&str], mib: usize) -> (f64, f64, f64) {
+fn simulated(sets: &[&str], mib: usize, stride: usize) -> (f64, f64, f64) {
     let pages = mib << 8;
     let mut sim = sluice();
     sim.args(["sim", "--json", "--hits", "misses", "--histogram"]);
     // One pass builds the chain, two more go before the one that counts.
     sim.args(["--warmup", &(3 * pages).to_string(), "--workload"]);
-    sim.arg(format!("chase:size={mib}MiB,stride=4096,passes=3"));
+    let size = pages * stride;
+    sim.arg(format!("chase:size={size}B,stride={stride},passes=3"));
     DEVICE.iter().chain(sets).for_each(|set| {
         sim.args(["--set", set]);
     });
@@ -67,48 +79,49 @@ fn simulated(sets: &[&str], mib: usize) -> (f64, f64, f64) {
     (below / all, of_all("p50"), of_all("p90"))
 }
 
-/// A chase in address order by prefetcher: the share of accesses below 1 us, p50 and p90, live
-/// beside simulated, and late misses.
+/// Chases in address order by prefetcher, of each page, and of each fourth in a larger buffer: the
+/// share of accesses below 1 us, p50 and p90, live beside simulated, and late misses.
 pub fn prefetch(smoke: bool) {
-    println!("a chase in order, flash 40 us: live by its own clock, and simulated:");
-    let mib = if smoke { 20 } else { 64 };
-    for (policy, degree) in [
-        ("none", 0),
-        ("nextn", 1),
-        ("nextn", 2),
-        ("nextn", 4),
-        ("nextn", 8),
-        ("stride", 8),
-        ("stream", 8),
-        ("best-offset", 8),
-    ] {
-        let keys = [
-            format!("prefetch.policy={policy}"),
-            format!("prefetch.degree={degree}"),
-        ];
-        let sets: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let (hits, p50, p90) = simulated(&sets, mib);
+    let (mib, strides) = if smoke {
+        (20, &STRIDES[..1])
+    } else {
+        (64, &STRIDES[..])
+    };
+    for &stride in strides {
+        println!("a chase by {stride} B, flash 40 us: live by its own clock, and simulated:");
+        let few = if smoke { 1 } else { PREFETCHERS.len() };
+        for (policy, degree) in &PREFETCHERS[..few] {
+            let keys = [
+                format!("prefetch.policy={policy}"),
+                format!("prefetch.degree={degree}"),
+            ];
+            prefetcher(&keys.each_ref().map(String::as_str), mib, stride);
+        }
+    }
+}
+
+fn prefetcher(sets: &[&str; 2], mib: usize, stride: usize) {
+    let (hits, p50, p90) = simulated(sets, mib, stride);
+    println!(
+        "{}: simulated {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us",
+        sets.join(" "),
+        100.0 * hits,
+        p50 / 1e3,
+        p90 / 1e3
+    );
+    for trap in TRAPS {
+        let (size, stride) = ((mib << 8) * stride, stride.to_string());
+        let size = size.to_string();
+        let chase = ["--size", &size, "--stride", &stride, "--passes", "3"];
+        let (pass, run) = live(trap, sets, &chase);
+        let at = |name: &str| number(&pass["latency_ns"][name]) / 1e3;
         println!(
-            "{policy} {degree}: simulated {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us",
-            100.0 * hits,
-            p50 / 1e3,
-            p90 / 1e3
+            "  {trap:<6} {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us, {:.1} % late",
+            100.0 * number(&pass["below_1us"]),
+            at("p50"),
+            at("p90"),
+            100.0 * number(&run["late"]["ratio"]),
         );
-        for trap in TRAPS {
-            let chase = ["--size", &format!("{mib}MiB"), "--passes", "3"];
-            let (pass, run) = live(trap, &sets, &chase);
-            let at = |name: &str| number(&pass["latency_ns"][name]) / 1e3;
-            println!(
-                "  {trap:<6} {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us, {:.1} % late",
-                100.0 * number(&pass["below_1us"]),
-                at("p50"),
-                at("p90"),
-                100.0 * number(&run["late"]["ratio"]),
-            );
-        }
-        if smoke {
-            break;
-        }
     }
 }
 
@@ -119,6 +132,8 @@ pub fn threads(smoke: bool) {
         for threads in [1, 2, 4, 8, 16, 32] {
             let chase = [
                 "--random",
+                "--stride",
+                "4096",
                 "--passes",
                 "2",
                 "--size",

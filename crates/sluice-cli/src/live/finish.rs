@@ -220,7 +220,7 @@ impl<'a> Ready<'a> {
             folder.write("heat.csv", timeline.heat().to_csv())?;
             folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
             if args.record_traps > 0 {
-                folder.write("traps.bin", self.record_of(run.pid))?;
+                folder.write("traps.bin", self.record_of(run.pid)?)?;
             }
             folder.write_stats(result)
         });

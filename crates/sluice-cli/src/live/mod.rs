@@ -29,13 +29,16 @@ use metrics::Metrics;
 use persist::{Persistence, Persistent};
 use rustix::process::{getpid, set_child_subreaper};
 use shmem::SharedMemory;
-use sluice_abi::{RING_BYTES, view_bytes};
+use sluice_abi::{RING_BYTES, RecordHeader, view_bytes};
 use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{Exit, Folder, Others, Process, Processes, read_run};
 use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap, contents};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Instant;
@@ -342,10 +345,23 @@ impl Ready<'_> {
         }))
     }
 
-    /// The traps that a process recorded, if it had to; otherwise nothing.
-    pub fn record_of(&self, pid: u64) -> Vec<u8> {
-        let name = format!("traps-{pid}.bin");
-        std::fs::read(self.session.path().join(name)).unwrap_or_default()
+    /// The traps that a process recorded, without the room that is left; nothing if it kept none.
+    pub fn record_of(&self, pid: u64) -> io::Result<Vec<u8>> {
+        let path = self.session.path().join(format!("traps-{pid}.bin"));
+        let mut file = match File::open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        let mut bytes = vec![0; size_of::<RecordHeader>()];
+        file.read_exact(&mut bytes)?;
+        let word = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a word"));
+        let (room, traps) = (
+            offset_of!(RecordHeader, capacity),
+            offset_of!(RecordHeader, count),
+        );
+        let kept = word(room).min(word(traps));
+        file.take(8 * kept).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {

@@ -22,8 +22,8 @@ pub fn read_traps(folder: &Path) -> Vec<u64> {
     let (head, pages) = words.split_at(size_of::<RecordHeader>() / 8);
     let (capacity, count) = (head[1], head[2]);
     assert_eq!((head[0], head[3]), (RECORD_MAGIC, 0));
-    assert!(count <= capacity && pages.len() as u64 == capacity);
-    pages[..count as usize].to_vec()
+    assert!(count <= capacity && pages.len() as u64 == count);
+    pages.to_vec()
 }
 
 /// One chase, live and simulated.

@@ -69,7 +69,9 @@ pub fn run(
     };
     let main = ended.main(pid);
     let marks = main.map(|main| read_marks(ready.session(), main));
-    let (own, record) = (ready.runtime_threads(), Record::read(&ready.record_of(pid)));
+    let record = ready.record_of(pid);
+    let record = record.map_err(Error::system("reading the record of traps"))?;
+    let (own, record) = (ready.runtime_threads(), Record::read(&record));
     // Its files are in memory.
     drop(ready);
     let Some(record) = record.filter(|record| !record.pages.is_empty()) else {
