@@ -4,8 +4,8 @@
 #[cfg(target_arch = "x86_64")]
 use crate::beside;
 use crate::{
-    advice, calls, change, descriptors, io, kin, limit_calls, locks, malloc, many, map, owned,
-    spawn, status, streams, system, taken, waits,
+    advice, asked, calls, change, descriptors, held, io, kin, limit_calls, locks, malloc, many,
+    map, names, owned, resolver, spawn, status, streams, system, taken, waits,
 };
 
 /// Functions that are another one: all registers and the stack are as they were.
@@ -26,22 +26,39 @@ macro_rules! also {
 
 #[cfg(target_arch = "x86_64")]
 also! {
+    __arch_prctl = asked::arch_prctl;
     __vfork = beside::vfork;
 }
 
 also! {
     __madvise = advice::madvise;
+    __clock_gettime = asked::clock_gettime;
+    fstatfs64 = asked::fstatfs;
+    getdirentries64 = asked::getdirentries;
+    __sched_getparam = asked::sched_getparam;
+    __sched_setscheduler = asked::sched_setscheduler;
     __connect = calls::connect;
     __fcntl = calls::fcntl;
     __libc_fcntl64 = calls::fcntl;
+    mkostemps64 = calls::mkostemps;
     mkstemps64 = calls::mkstemps;
+    __mktemp = calls::mktemp;
     __open = calls::open;
     __open64 = calls::open;
     __pipe = calls::pipe;
+    scandir64 = calls::scandir;
+    scandirat64 = calls::scandirat;
     __statfs = calls::statfs;
+    __setmntent = names::setmntent;
     __mprotect = change::mprotect;
     __munmap = change::munmap;
     __dup2 = descriptors::dup2;
+    __adjtimex = held::adjtimex;
+    ntp_adjtime = held::adjtimex;
+    __nanosleep = held::nanosleep;
+    __sigtimedwait = held::sigtimedwait;
+    __wait = held::wait;
+    __waitpid = held::waitpid;
     __pread64 = io::pread;
     __libc_pread = io::pread;
     __pwrite64 = io::pwrite;
@@ -61,8 +78,20 @@ also! {
     __mmap = map::mmap;
     __pthread_mutex_trylock = owned::pthread_mutex_trylock;
     __pthread_mutex_unlock = owned::pthread_mutex_unlock;
+    __res_nquery = resolver::res_nquery;
+    __res_nquerydomain = resolver::res_nquerydomain;
+    __res_nsearch = resolver::res_nsearch;
+    __res_nsend = resolver::res_nsend;
+    __res_query = resolver::res_query;
+    __res_querydomain = resolver::res_querydomain;
+    __res_search = resolver::res_search;
+    __res_send = resolver::res_send;
     __libc_system = spawn::system;
     __fstat64 = status::fstat;
+    __fxstat64 = status::__fxstat;
+    __fxstatat64 = status::__fxstatat;
+    __lxstat64 = status::__lxstat;
+    __xstat64 = status::__xstat;
     _IO_fdopen = streams::fdopen;
     _IO_fopen = streams::fopen;
     _IO_fputs = streams::fputs;
@@ -75,11 +104,7 @@ also! {
     monstartup = system::__monstartup;
     __libc_msgrcv = taken::msgrcv;
     __libc_msgsnd = taken::msgsnd;
-    __nanosleep = waits::nanosleep;
     __poll = waits::poll;
     __select = waits::select;
     __sigsuspend = waits::sigsuspend;
-    __sigtimedwait = waits::sigtimedwait;
-    __wait = waits::wait;
-    __waitpid = waits::waitpid;
 }

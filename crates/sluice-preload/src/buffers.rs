@@ -4,7 +4,7 @@
 //! Hooks touch such a buffer, which traps as any access of the program does, and try again.
 
 use crate::device::engine;
-use libc::{c_char, c_int, c_void, iovec, size_t, socklen_t};
+use libc::{c_char, c_int, c_long, c_void, iovec, size_t, socklen_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, errno, sys};
 use sluice_runtime::{Engine, Trap, is_calm};
@@ -252,6 +252,7 @@ macro_rules! answers {
 answers! {
     isize, |r| *r == -1;
     c_int, |r| *r == -1;
+    c_long, |r| *r == -1;
     *mut c_char, |r| r.is_null();
     *mut libc::FILE, |r| r.is_null();
     *mut libc::DIR, |r| r.is_null()
@@ -270,12 +271,13 @@ pub fn with_pages<R: Answer>(buffers: impl Buffers, mut call: impl FnMut() -> R)
 }
 
 /// Declares hooks of calls that are made [again](with_pages) while pages of their buffers are
-/// missing: `c"chown" chown = next_chown(path: ..) -> c_int, Text(path);`.
+/// missing: `c"chown" chown = next_chown(path: ..) -> c_int, Text(path);`. Behind `or` is what one
+/// answers that older C libraries do not have.
 #[macro_export]
 macro_rules! tried_again {
-    ($($symbol:literal $name:ident = $next:ident
+    ($($symbol:literal $name:ident = $next:ident $(or $missing:ident)?
        ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr;)+) => {$(
-        $crate::next!($next: $symbol($($arg: $type),*) -> $ret);
+        $crate::next!($next: $symbol($($arg: $type),*) -> $ret $(, or $missing())?);
 
         /// # Safety
         /// C contract of the function of this name.

@@ -2,7 +2,7 @@
 //! descriptors. See [`crate::buffers`].
 
 use crate::bounce::{Side, Way, whole};
-use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
+use crate::buffers::{One, Room, Text, bring, signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
 use crate::system::for_system;
@@ -21,6 +21,13 @@ tried_again! {
         (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
     c"openat64" openat64 = next_openat64
         (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
+    c"__open_2" __open_2 = next_open_2(path: *const c_char, flags: c_int) -> c_int, Text(path);
+    c"__open64_2" __open64_2 = next_open64_2(path: *const c_char, flags: c_int) -> c_int,
+        Text(path);
+    c"__openat_2" __openat_2 = next_openat_2
+        (dir: c_int, path: *const c_char, flags: c_int) -> c_int, Text(path);
+    c"__openat64_2" __openat64_2 = next_openat64_2
+        (dir: c_int, path: *const c_char, flags: c_int) -> c_int, Text(path);
     c"access" access = next_access(path: *const c_char, mode: c_int) -> c_int, Text(path);
     c"faccessat" faccessat = next_faccessat
         (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, Text(path);
@@ -38,6 +45,18 @@ tried_again! {
     c"readlinkat" readlinkat = next_readlinkat
         (dir: c_int, path: *const c_char, to: *mut c_char, n: size_t) -> ssize_t,
         (Text(path), (to.cast::<c_void>().cast_const(), n));
+    c"__readlink_chk" __readlink_chk = next_readlink_chk
+        (path: *const c_char, to: *mut c_char, n: size_t, room: size_t) -> ssize_t,
+        (Text(path), (to.cast::<c_void>().cast_const(), n));
+    c"__readlinkat_chk" __readlinkat_chk = next_readlinkat_chk
+        (dir: c_int, path: *const c_char, to: *mut c_char, n: size_t, room: size_t) -> ssize_t,
+        (Text(path), (to.cast::<c_void>().cast_const(), n));
+    c"__getcwd_chk" __getcwd_chk = next_getcwd_chk
+        (to: *mut c_char, n: size_t, room: size_t) -> *mut c_char,
+        (to.cast::<c_void>().cast_const(), n);
+    c"__getwd_chk" __getwd_chk = next_getwd_chk
+        (to: *mut c_char, room: size_t) -> *mut c_char,
+        (to.cast::<c_void>().cast_const(), room);
     c"epoll_wait" epoll_wait = next_epoll_wait
         (fd: c_int, to: *mut epoll_event, n: c_int, timeout: c_int) -> c_int,
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<epoll_event>());
@@ -91,9 +110,6 @@ tried_again! {
     c"getgroups" getgroups = next_getgroups(n: c_int, to: *mut gid_t) -> c_int,
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<gid_t>());
     c"sysinfo" sysinfo = next_sysinfo(to: *mut Sysinfo) -> c_int, One(to);
-    c"timer_settime" timer_settime = next_timer_settime
-        (timer: timer_t, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int,
-        (One(new), One(old));
     c"timer_gettime" timer_gettime = next_timer_gettime
         (timer: timer_t, to: *mut itimerspec) -> c_int, One(to);
     c"fcntl" fcntl = next_fcntl(fd: c_int, what: c_int, of: *mut c_void) -> c_int,
@@ -188,31 +204,41 @@ pub unsafe extern "C-unwind" fn arc4random_buf(to: *mut c_void, n: size_t) {
     }
 }
 
-/// Functions that make a file by a name that they write themselves. A second try would find it
-/// written, so the page is there before the first.
-macro_rules! makes {
+/// Functions of which a second try would not do the same, or that hide that the first has failed:
+/// the page is there before it.
+macro_rules! brought {
     ($($symbol:literal $name:ident = $next:ident
-       (name $(, $arg:ident: $type:ty)*) -> $ret:ty;)+) => {$(
-        next!($next: $symbol(name: *mut c_char $(, $arg: $type)*) -> $ret);
+       ($($arg:ident: $type:ty),*) -> $ret:ty, $path:ident;)+) => {$(
+        next!($next: $symbol($($arg: $type),*) -> $ret);
 
         /// # Safety
         /// C contract of the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name(name: *mut c_char $(, $arg: $type)*) -> $ret {
-            if let Some(engine) = signal_engine() {
-                Text(name).touch(engine);
-            }
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
+            bring(&Text($path));
             // SAFETY: passed on.
-            unsafe { $next(name $(, $arg)*) }
+            unsafe { $next($($arg),*) }
         }
     )+};
 }
 
-makes! {
-    c"mkstemp" mkstemp = next_mkstemp(name) -> c_int;
-    c"mkstemp64" mkstemp64 = next_mkstemp64(name) -> c_int;
-    c"mkostemp" mkostemp = next_mkostemp(name, flags: c_int) -> c_int;
-    c"mkostemp64" mkostemp64 = next_mkostemp64(name, flags: c_int) -> c_int;
-    c"mkstemps" mkstemps = next_mkstemps(name, behind: c_int) -> c_int;
-    c"mkdtemp" mkdtemp = next_mkdtemp(name) -> *mut c_char;
+// Most make a file by a name that they write themselves.
+brought! {
+    c"mkstemp" mkstemp = next_mkstemp(name: *mut c_char) -> c_int, name;
+    c"mkstemp64" mkstemp64 = next_mkstemp64(name: *mut c_char) -> c_int, name;
+    c"mkostemp" mkostemp = next_mkostemp(name: *mut c_char, flags: c_int) -> c_int, name;
+    c"mkostemp64" mkostemp64 = next_mkostemp64(name: *mut c_char, flags: c_int) -> c_int, name;
+    c"mkostemps" mkostemps = next_mkostemps
+        (name: *mut c_char, behind: c_int, flags: c_int) -> c_int, name;
+    c"mkstemps" mkstemps = next_mkstemps(name: *mut c_char, behind: c_int) -> c_int, name;
+    c"mkdtemp" mkdtemp = next_mkdtemp(name: *mut c_char) -> *mut c_char, name;
+    c"mktemp" mktemp = next_mktemp(name: *mut c_char) -> *mut c_char, name;
+    c"tempnam" tempnam = next_tempnam
+        (folder: *const c_char, begin: *const c_char) -> *mut c_char, folder;
+    c"scandir" scandir = next_scandir
+        (path: *const c_char, found: *mut c_void, is_wanted: *const c_void,
+         order: *const c_void) -> c_int, path;
+    c"scandirat" scandirat = next_scandirat
+        (dir: c_int, path: *const c_char, found: *mut c_void, is_wanted: *const c_void,
+         order: *const c_void) -> c_int, path;
 }

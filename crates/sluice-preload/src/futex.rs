@@ -5,8 +5,8 @@
 
 use crate::buffers::{is_readable, signal_engine};
 use crate::device::engine;
+use crate::held::Held;
 use crate::stay::{Stay, leave_shared};
-use crate::waits::Held;
 use core::ffi::c_void;
 use core::ptr::null;
 use libc::{c_int, c_long, timespec};

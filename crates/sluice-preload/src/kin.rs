@@ -20,6 +20,7 @@ use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
 use crate::mask::{by_number, mask_by_number};
+use crate::named::again;
 use crate::namespaces::{chroot, prctl, seccomp, setns, unshare};
 use crate::next;
 use crate::numbers::moving;
@@ -179,10 +180,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
                 mask_by_number(a as c_int, b as *const u64, c as *mut u64)
             }
-            libc::SYS_sched_getaffinity => {
-                let call = || moving(number, &args).unwrap_or_else(|| by_libc(number, args));
-                affinity::asking(a as u32, call)
-            }
+            libc::SYS_sched_getaffinity => affinity::asking(a as u32, || again(number, args)),
             libc::SYS_clone | libc::SYS_clone3 => {
                 affinity::await_own();
                 by_libc(number, args)
@@ -267,7 +265,7 @@ pub unsafe extern "C-unwind" fn syscall(
             _ => minding(number, args)
                 .or_else(|| making_durable(number, &args))
                 .or_else(|| moving(number, &args))
-                .unwrap_or_else(pass),
+                .unwrap_or_else(|| again(number, args)),
         }
     }
 }

@@ -7,10 +7,10 @@
 //! Some mutexes are the kernel's in both modes: see [`crate::owned`].
 
 use crate::buffers::signal_engine;
+use crate::held::Held;
 use crate::next;
 use crate::owned::{Lock, Wait, take};
 use crate::stay::{Stay, value};
-use crate::waits::Held;
 use libc::{c_int, clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t};
 use libc::{pthread_rwlock_t, sem_t, timespec};
 use sluice_region::errno;

@@ -220,6 +220,14 @@ pub unsafe fn mask_by_number(how: c_int, new: *const u64, old: *mut u64) -> c_lo
 /// The bit of SIGBUS in the kernel's sets.
 const BUS: u64 = 1 << (libc::SIGBUS - 1);
 
+/// A set of the kernel's without SIGBUS, if that is not the program's to block.
+pub fn open_set(set: u64) -> u64 {
+    match signal_is_ours() {
+        true => set & !BUS,
+        false => set,
+    }
+}
+
 /// Lets SIGBUS through to the calling thread.
 pub fn let_bus_through() {
     let (how, bus) = (libc::SIG_UNBLOCK, BUS);

@@ -3,16 +3,19 @@
 
 use crate::aio::{get_events, setup, submit};
 use crate::buffers::signal_engine;
-use crate::calls::{connect, epoll_ctl, epoll_wait, getdents64, getrandom, openat, readlinkat};
+use crate::calls::getrandom;
+use crate::held::{copy_file_range, sendfile, splice, wait4};
 use crate::io::{pread, pwrite};
 use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, pwritev2};
 use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};
 use crate::many::{recvmmsg, sendmmsg};
 use crate::next;
-use crate::numbered::{rt_sigtimedwait, waitid};
+use crate::numbered::{epoll_pwait, epoll_pwait2, held, ppoll, pselect, rt_sigsuspend};
 use crate::status::statx;
-use crate::taken::getsockopt;
-use crate::waits::{accept4, copy_file_range, poll, sendfile, splice, wait4};
+use crate::taken::{getsockopt, mq_timedreceive, mq_timedsend, msgrcv, msgsnd};
+#[cfg(target_arch = "x86_64")]
+use crate::waits::select;
+use crate::waits::{accept, accept4, poll};
 use core::ptr::null_mut;
 use libc::{c_int, c_long};
 
@@ -25,7 +28,7 @@ next!(next_type: c"pthread_setcanceltype"(new: c_int, old: *mut c_int) -> c_int)
 /// What the program asked for.
 pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
     signal_engine()?;
-    let call = function(number)?;
+    let call = function(number).or_else(|| held(number))?;
     let mut before = 0;
     // SAFETY: live outputs; passed on. A call by its number is no point where a thread can be
     // cancelled, unless that is at any instruction.
@@ -45,7 +48,8 @@ pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
 const PTHREAD_CANCEL_DEFERRED: c_int = 0;
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
-type Call = unsafe fn(&[usize; 6]) -> c_long;
+/// What makes a call, given its arguments.
+pub type Call = unsafe fn(&[usize; 6]) -> c_long;
 
 /// One function for each number: which arguments of the call the hook gets, each as its type.
 macro_rules! calls {
@@ -121,19 +125,23 @@ calls! {
     SYS_process_vm_readv process_vm_readv(0, 1, 2, 3, 4, 5);
     SYS_process_vm_writev process_vm_writev(0, 1, 2, 3, 4, 5);
     SYS_getrandom getrandom(0, 1, 2);
-    SYS_getdents64 getdents64(0, 1, 2);
     SYS_statx statx(0, 1, 2, 3, 4);
-    SYS_openat openat(0, 1, 2, 3);
-    SYS_readlinkat readlinkat(0, 1, 2, 3);
+    SYS_accept accept(0, 1, 2);
     SYS_accept4 accept4(0, 1, 2, 3);
-    SYS_connect connect(0, 1, 2);
     SYS_getsockopt getsockopt(0, 1, 2, 3, 4);
-    SYS_epoll_wait epoll_wait(0, 1, 2, 3);
-    SYS_epoll_ctl epoll_ctl(0, 1, 2, 3);
+    SYS_epoll_pwait epoll_pwait(0, 1, 2, 3, 4, 5);
+    SYS_epoll_pwait2 epoll_pwait2(0, 1, 2, 3, 4, 5);
     SYS_poll poll(0, 1, 2);
+    SYS_ppoll ppoll(0, 1, 2, 3, 4);
+    #[cfg(target_arch = "x86_64")]
+    SYS_select select(0, 1, 2, 3, 4);
+    SYS_pselect6 pselect(0, 1, 2, 3, 4, 5);
+    SYS_rt_sigsuspend rt_sigsuspend(0, 1);
+    SYS_msgrcv msgrcv(0, 1, 2, 3, 4);
+    SYS_msgsnd msgsnd(0, 1, 2, 3);
+    SYS_mq_timedreceive mq_timedreceive(0, 1, 2, 3, 4);
+    SYS_mq_timedsend mq_timedsend(0, 1, 2, 3, 4);
     SYS_wait4 wait4(0, 1, 2, 3);
-    SYS_waitid waitid(0, 1, 2, 3, 4);
-    SYS_rt_sigtimedwait rt_sigtimedwait(0, 1, 2, 3);
     SYS_io_setup setup(0, 1);
     SYS_io_submit submit(0, 1, 2);
     SYS_io_getevents get_events(0, 1, 2, 3, 4);

@@ -18,6 +18,8 @@ next!(next_ignore: c"sigignore"(signal: c_int) -> c_int);
 next!(next_interrupt: c"siginterrupt"(signal: c_int, interrupts: c_int) -> c_int);
 next!(next_hold: c"sighold"(signal: c_int) -> c_int);
 next!(next_block: c"sigblock"(mask: c_int) -> c_int);
+next!(next_pause: c"sigpause"(mask: c_int) -> c_int);
+next!(next_pause_for: c"__sigpause"(of: c_int, is_signal: c_int) -> c_int);
 next!(next_setmask: c"sigsetmask"(mask: c_int) -> c_int);
 
 /// Resolves what the hooks need.
@@ -155,4 +157,21 @@ pub unsafe extern "C" fn sigblock(mask: c_int) -> c_int {
 pub unsafe extern "C" fn sigsetmask(mask: c_int) -> c_int {
     // SAFETY: passed on.
     unsafe { next_setmask(without_bus(mask)) }
+}
+
+/// # Safety
+/// C contract of BSD's `sigpause`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigpause(mask: c_int) -> c_int {
+    // SAFETY: passed on.
+    unsafe { next_pause(without_bus(mask)) }
+}
+
+/// # Safety
+/// C contract of the function behind `sigpause`, BSD's or System V's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __sigpause(of: c_int, is_signal: c_int) -> c_int {
+    let of = if is_signal == 0 { without_bus(of) } else { of };
+    // SAFETY: passed on.
+    unsafe { next_pause_for(of, is_signal) }
 }

@@ -1,7 +1,9 @@
 //! The status of files. The links of a process's folder of threads are its threads, and the program
 //! must find its own number there: Chromium counts them before it forks.
 
+use crate::answers::status;
 use crate::buffers::{One, Text, with_pages};
+use crate::dispatch::by_libc;
 use crate::next;
 use core::mem::MaybeUninit;
 use libc::{c_char, c_int, c_uint, stat as Stat, statx as Statx};
@@ -45,6 +47,51 @@ hooks! {
     c"statx" statx = next_statx
         (dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Statx),
         (Text(path), One(to)), to;
+}
+
+/// Whether an old program's `struct stat` is the kernel's.
+fn is_known(version: c_int) -> bool {
+    const NEWEST: c_int = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
+    (0..=NEWEST).contains(&version)
+}
+
+/// Functions of programs that are older than version 2.33 of the C library. A newer one has them
+/// for these programs alone, so that no lookup finds it.
+macro_rules! old_hooks {
+    ($($name:ident($($arg:ident: $type:ty),*; $to:ident $(, $flags:ident)?), $path:expr,
+       $number:ident($($given:expr),*);)+) => {$(
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name(
+            version: c_int, $($arg: $type,)* $to: *mut Stat $(, $flags: c_int)?
+        ) -> c_int {
+            if !is_known(version) {
+                return status(Err(libc::EINVAL));
+            }
+            let mut args = [0; 6];
+            for (arg, given) in args.iter_mut().zip([$($given as usize),*]) {
+                *arg = given;
+            }
+            // SAFETY: passed on.
+            let call = || unsafe { by_libc(libc::$number, args) as c_int };
+            let result = with_pages(($path, One($to)), call);
+            if result == 0 {
+                // SAFETY: the kernel has filled it.
+                leave_out_own_threads(unsafe { &mut *$to });
+            }
+            result
+        }
+    )+};
+}
+
+old_hooks! {
+    __xstat(path: *const c_char; to), Text(path), SYS_newfstatat(libc::AT_FDCWD, path, to, 0);
+    __lxstat(path: *const c_char; to), Text(path),
+        SYS_newfstatat(libc::AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW);
+    __fxstat(fd: c_int; to), (), SYS_fstat(fd, to);
+    __fxstatat(dir: c_int, path: *const c_char; to, flags), Text(path),
+        SYS_newfstatat(dir, path, to, flags);
 }
 
 /// What the kernel says of a file.

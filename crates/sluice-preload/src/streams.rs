@@ -5,9 +5,11 @@
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
 use crate::affinity::making;
+use crate::bounce::{Side, Way};
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
 use crate::next;
 use crate::own_threads::leave_out_own_threads;
+use crate::piece::Place;
 use crate::spawn::{started, with_command};
 use crate::system::in_signal_mode;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
@@ -268,6 +270,36 @@ opens! {
     c"tmpfile64" tmpfile64 = next_tmpfile64() -> *mut FILE, ();
     c"opendir" opendir = next_opendir(path: *const c_char) -> *mut DIR, Text(path);
     c"fdopendir" fdopendir = next_fdopendir(fd: c_int) -> *mut DIR, ();
+}
+
+macro_rules! opens_again {
+    ($($symbol:literal $name:ident = $next:ident;)+) => {$(
+        next!($next: $symbol
+            (path: *const c_char, mode: *const c_char, f: *mut FILE) -> *mut FILE);
+
+        /// The stream is closed before the file is opened, so that no second try can be made: the
+        /// kernel reads a copy of the path.
+        ///
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name(
+            path: *const c_char, mode: *const c_char, f: *mut FILE,
+        ) -> *mut FILE {
+            let (place, placed) = (Place::new(), may_be_missing(path.cast()));
+            // SAFETY: the program's string, or a copy that is as long; its stream.
+            unsafe {
+                let bytes = if placed { libc::strlen(path) + 1 } else { 0 };
+                let copy = Side::new(&place, path.cast_mut().cast(), bytes, Way::Out);
+                in_signal_mode(|| $next(copy.at().cast(), mode, f))
+            }
+        }
+    )+};
+}
+
+opens_again! {
+    c"freopen" freopen = next_freopen;
+    c"freopen64" freopen64 = next_freopen64;
 }
 
 next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut FILE);

@@ -9,7 +9,6 @@ use crate::altstack;
 use crate::buffers::signal_engine;
 use crate::device::engine;
 use crate::mask::holds_bus_back;
-use crate::next;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use libc::{c_char, c_int, c_ulong, c_void, locale_t};
@@ -24,11 +23,6 @@ thread_local! {
     /// Calls under way whose allocations are the system's.
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
-
-next!(next_setlocale: c"setlocale"(category: c_int, name: *const c_char) -> *mut c_char);
-next!(next_newlocale: c"newlocale"(
-    mask: c_int, name: *const c_char, base: locale_t) -> locale_t);
-next!(next_monstartup: c"__monstartup"(low: c_ulong, high: c_ulong) -> ());
 
 /// Finds the dynamic loader.
 pub fn find_loader() {
@@ -109,26 +103,32 @@ pub fn for_system<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// # Safety
-/// C contract of `setlocale`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
-    // SAFETY: passed on.
-    in_signal_mode(|| unsafe { next_setlocale(category, name) })
+/// Declares hooks of functions whose allocations the C library's own system calls read or fill.
+#[macro_export]
+macro_rules! off_device {
+    ($($symbol:literal $name:ident = $next:ident
+       ($($arg:ident: $type:ty),*) -> $ret:ty;)+) => {$(
+        $crate::next!($next: $symbol($($arg: $type),*) -> $ret);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
+            // SAFETY: passed on.
+            $crate::system::in_signal_mode(|| unsafe { $next($($arg),*) })
+        }
+    )+};
 }
 
-/// Loads what a later `setlocale` takes into force.
-///
-/// # Safety
-/// C contract of `newlocale`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn newlocale(
-    mask: c_int,
-    name: *const c_char,
-    base: locale_t,
-) -> locale_t {
-    // SAFETY: passed on.
-    in_signal_mode(|| unsafe { next_newlocale(mask, name, base) })
+// `newlocale` loads what a later `setlocale` takes into force. A program compiled with `-pg` calls
+// `__monstartup` before its `main`.
+off_device! {
+    c"setlocale" setlocale = next_setlocale
+        (category: c_int, name: *const c_char) -> *mut c_char;
+    c"newlocale" newlocale = next_newlocale
+        (mask: c_int, name: *const c_char, base: locale_t) -> locale_t;
+    c"__monstartup" __monstartup = next_monstartup(low: c_ulong, high: c_ulong) -> ();
 }
 
 /// `newlocale` by the name that the C++ library calls it.
@@ -143,14 +143,4 @@ pub unsafe extern "C-unwind" fn __newlocale(
 ) -> locale_t {
     // SAFETY: passed on.
     unsafe { newlocale(mask, name, base) }
-}
-
-/// What a program compiled with `-pg` calls before its `main`: takes memory for its profile.
-///
-/// # Safety
-/// C contract of `__monstartup`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __monstartup(low: c_ulong, high: c_ulong) {
-    // SAFETY: passed on.
-    in_signal_mode(|| unsafe { next_monstartup(low, high) });
 }

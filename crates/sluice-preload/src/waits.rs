@@ -6,124 +6,13 @@
 
 use crate::bounce::{Side, Way};
 use crate::buffers::{on_device, signal_engine, with_pages};
+use crate::held::Held;
 use crate::mask::without_bus;
 use crate::next;
 use crate::piece::Place;
 use core::ptr::copy_nonoverlapping;
-use libc::{c_int, c_long, c_uint, c_void, clockid_t, epoll_event, fd_set, id_t, idtype_t};
-use libc::{
-    itimerspec, itimerval, nfds_t, off_t, pid_t, pollfd, rusage, siginfo_t, sigset_t, size_t,
-};
+use libc::{c_int, c_long, c_uint, c_void, epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t};
 use libc::{sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
-
-/// A value of the program's, by way of the stack if it lies on the device.
-pub struct Held<T: Copy> {
-    theirs: *mut T,
-    ours: Option<T>,
-}
-
-impl<T: Copy> Held<T> {
-    /// # Safety
-    /// Null or live.
-    pub unsafe fn of(theirs: *const T) -> Held<T> {
-        let last = (theirs as usize).saturating_add(size_of::<T>() - 1);
-        let placed = !theirs.is_null()
-            && signal_engine().is_some_and(|engine| {
-                on_device(engine, theirs as usize) || on_device(engine, last)
-            });
-        Held {
-            theirs: theirs.cast_mut(),
-            // SAFETY: live, by contract.
-            ours: placed.then(|| unsafe { theirs.read_unaligned() }),
-        }
-    }
-
-    /// What the kernel is given.
-    pub fn at(&mut self) -> *mut T {
-        self.ours.as_mut().map_or(self.theirs, |ours| ours)
-    }
-
-    /// # Safety
-    /// The program's value can be written.
-    pub unsafe fn give_back(self) {
-        if let Some(ours) = self.ours {
-            // SAFETY: by contract.
-            unsafe { self.theirs.write_unaligned(ours) };
-        }
-    }
-}
-
-/// Hooks of functions with single values that are read (`in`), or read and written (`out`).
-macro_rules! hooks {
-    ($($symbol:literal $name:ident = $next:ident($($arg:ident: $type:ty),*) -> $ret:ty,
-       in($($in:ident),*) out($($out:ident),*);)+) => {$(
-        next!($next: $symbol($($arg: $type),*) -> $ret);
-
-        /// # Safety
-        /// C contract of the function of this name.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
-            // SAFETY: null or the program's values; passed on.
-            unsafe {
-                $(let mut $in = Held::of($in);)*
-                $(let mut $out = Held::of($out);)*
-                let result = {
-                    $(let $in = $in.at();)*
-                    $(let $out = $out.at();)*
-                    $next($($arg),*)
-                };
-                $($out.give_back();)*
-                result
-            }
-        }
-    )+};
-}
-
-hooks! {
-    c"wait" wait = next_wait(status: *mut c_int) -> pid_t, in() out(status);
-    c"waitpid" waitpid = next_waitpid(pid: pid_t, status: *mut c_int, how: c_int) -> pid_t,
-        in() out(status);
-    c"wait3" wait3 = next_wait3(status: *mut c_int, how: c_int, used: *mut rusage) -> pid_t,
-        in() out(status, used);
-    c"wait4" wait4 = next_wait4
-        (pid: pid_t, status: *mut c_int, how: c_int, used: *mut rusage) -> pid_t,
-        in() out(status, used);
-    c"waitid" waitid = next_waitid
-        (of: idtype_t, id: id_t, about: *mut siginfo_t, how: c_int) -> c_int, in() out(about);
-    c"sigwait" sigwait = next_sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int,
-        in(set) out(signal);
-    c"sigwaitinfo" sigwaitinfo = next_sigwaitinfo
-        (set: *const sigset_t, about: *mut siginfo_t) -> c_int, in(set) out(about);
-    c"sigtimedwait" sigtimedwait = next_sigtimedwait
-        (set: *const sigset_t, about: *mut siginfo_t, longest: *const timespec) -> c_int,
-        in(set, longest) out(about);
-    c"eventfd_read" eventfd_read = next_eventfd_read(fd: c_int, count: *mut u64) -> c_int,
-        in() out(count);
-    c"nanosleep" nanosleep = next_nanosleep
-        (time: *const timespec, left: *mut timespec) -> c_int, in(time) out(left);
-    c"clock_nanosleep" clock_nanosleep = next_clock_nanosleep
-        (clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int,
-        in(time) out(left);
-    c"timerfd_settime" timerfd_settime = next_timerfd_settime
-        (fd: c_int, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int,
-        in(new) out(old);
-    c"timerfd_gettime" timerfd_gettime = next_timerfd_gettime
-        (fd: c_int, now: *mut itimerspec) -> c_int, in() out(now);
-    c"setitimer" setitimer = next_setitimer
-        (which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, in(new) out(old);
-    c"getitimer" getitimer = next_getitimer(which: c_int, now: *mut itimerval) -> c_int,
-        in() out(now);
-    c"splice" splice = next_splice
-        (from: c_int, at: *mut off_t, into: c_int, to: *mut off_t, n: size_t,
-         flags: c_uint) -> ssize_t, in() out(at, to);
-    c"copy_file_range" copy_file_range = next_copy_file_range
-        (from: c_int, at: *mut off_t, into: c_int, to: *mut off_t, n: size_t,
-         flags: c_uint) -> ssize_t, in() out(at, to);
-    c"sendfile" sendfile = next_sendfile
-        (into: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t, in() out(at);
-    c"sendfile64" sendfile64 = next_sendfile64
-        (into: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t, in() out(at);
-}
 
 /// A mask for the time of a call, which lets the device's signal through.
 ///
@@ -131,11 +20,7 @@ hooks! {
 /// Null or the program's set.
 unsafe fn open_mask(mask: *const sigset_t) -> Held<sigset_t> {
     // SAFETY: passed on.
-    let open = unsafe { without_bus(libc::SIG_SETMASK, mask) };
-    Held {
-        theirs: mask.cast_mut(),
-        ours: open,
-    }
+    Held::by(mask, unsafe { without_bus(libc::SIG_SETMASK, mask) })
 }
 
 /// Descriptors that are watched by way of the stack; more are touched and tried again.
@@ -145,7 +30,7 @@ const ON_STACK: usize = 512;
 ///
 /// # Safety
 /// A list of the program's of this length, or one for which the call has an error.
-unsafe fn watch(fds: *mut pollfd, n: nfds_t, call: impl Fn(*mut pollfd) -> c_int) -> c_int {
+pub unsafe fn watch(fds: *mut pollfd, n: nfds_t, call: impl Fn(*mut pollfd) -> c_int) -> c_int {
     let count = n as usize;
     let placed = signal_engine().is_some_and(|engine| on_device(engine, fds as usize));
     if !placed || count > ON_STACK {
@@ -249,7 +134,7 @@ next!(next_epoll_pwait2: c"epoll_pwait2"
     (fd: c_int, to: *mut epoll_event, n: c_int, timeout: *const timespec,
      mask: *const sigset_t) -> c_int);
 
-fn events(to: *mut epoll_event, n: c_int) -> (*const c_void, size_t) {
+pub fn events(to: *mut epoll_event, n: c_int) -> (*const c_void, size_t) {
     let bytes = n.max(0) as usize * size_of::<epoll_event>();
     (to.cast::<c_void>().cast_const(), bytes)
 }
@@ -367,7 +252,7 @@ impl<'a> Set<'a> {
 ///
 /// # Safety
 /// Sets of the program's, or null.
-unsafe fn with_sets(
+pub unsafe fn with_sets(
     n: c_int,
     sets: [*mut fd_set; 3],
     call: impl FnOnce([*mut fd_set; 3]) -> c_int,

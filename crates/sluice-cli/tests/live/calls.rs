@@ -27,6 +27,34 @@ fn small_records_may_have_left() {
     all_well(calls(), &["small"]);
 }
 
+/// Of what follows each call ended with `EFAULT`, waited for nothing, or ended the program.
+#[test]
+fn what_functions_are_given_may_have_left() {
+    let parts = ["paths", "queues", "groups", "asked", "clocks", "records"];
+    all_well(helper!("missing_names.c"), &parts);
+}
+
+#[test]
+fn what_checked_functions_and_those_of_old_programs_are_given_may_have_left() {
+    all_well(helper!("missing_names.c"), &["checked", "old"]);
+}
+
+#[test]
+fn what_a_function_waits_by_may_have_left() {
+    all_well(helper!("missing_names.c"), &["joins", "pauses"]);
+}
+
+#[test]
+fn what_servers_of_names_answer_may_have_left() {
+    all_well(helper!("missing_names.c"), &["names"]);
+}
+
+#[test]
+fn what_calls_by_their_numbers_are_given_may_have_left() {
+    let parts = ["older", "files", "asked", "taken", "waits", "masks"];
+    all_well(helper!("missing_numbers.c"), &parts);
+}
+
 /// The C library's `free` ended the program: it had not allocated what it was given.
 #[test]
 fn the_allocator_may_be_looked_up_by_name() {
