@@ -1,5 +1,5 @@
-//! What a process asks of itself and of the machine, for signal mode: its users, its scheduling, the
-//! clocks. See [`crate::calls`].
+//! What a process asks of itself and of the machine, for signal mode: users, scheduling, clocks.
+//! See [`crate::calls`].
 
 use crate::bounce::{Side, Way};
 use crate::buffers::{One, Text};

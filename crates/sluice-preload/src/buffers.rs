@@ -164,8 +164,8 @@ impl Buffers for Texts {
     fn touch(&self, engine: &Engine) -> bool {
         let mut touched = false;
         let mut at = self.0;
-        // SAFETY: the program's list.
-        while !at.is_null() && !unsafe { *at }.is_null() {
+        // SAFETY: of the program's list, which can be read.
+        while is_readable(engine, at as usize) && !unsafe { *at }.is_null() {
             touched |= One(at).touch(engine);
             // SAFETY: as above; not its end.
             unsafe {

@@ -3,6 +3,7 @@
 
 use crate::bounce::{Side, Way, whole};
 use crate::buffers::{One, Room, Text, bring, signal_engine, with_pages};
+use crate::named::Record;
 use crate::next;
 use crate::piece::Place;
 use crate::system::for_system;
@@ -85,7 +86,7 @@ tried_again! {
         (to, n as size_t);
     c"setsockopt" setsockopt = next_setsockopt
         (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int,
-        (value, n as size_t);
+        Record::new(value, n as usize);
     c"getsockname" getsockname = next_getsockname
         (fd: c_int, to: *mut sockaddr, n: *mut socklen_t) -> c_int, Room(to.cast(), n);
     c"getpeername" getpeername = next_getpeername

@@ -4,6 +4,7 @@
 use crate::answers::answer;
 use crate::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::device::{engine, refuse};
+use crate::named::Record;
 use crate::spawn::{bring_environment, environment};
 use crate::{affinity, beside, ends, limits, next};
 use core::ffi::CStr;
@@ -178,6 +179,9 @@ pub unsafe extern "C-unwind" fn ptrace(
     if is_traced && signal_engine().is_some_and(|engine| !engine.is_callers()) {
         refuse("a child of vfork cannot be traced in signal mode; use --trap event");
     }
+    /// Of the registers of a thread.
+    const LONGEST: usize = 512;
     // SAFETY: passed on.
-    unsafe { next_ptrace(request, pid, at, data) }
+    let call = || unsafe { next_ptrace(request, pid, at, data) };
+    with_pages(Record::new(data, LONGEST), call)
 }

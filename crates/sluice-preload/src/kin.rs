@@ -7,8 +7,8 @@
 use crate::advice::madvise;
 use crate::affinity;
 use crate::altstack::sigaltstack;
-use crate::answers::answer;
 use crate::beside::{self, Function};
+use crate::buffers::{Text, Texts, with_pages};
 use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
@@ -169,6 +169,15 @@ unsafe fn forks(number: c_long, args: &[usize; 6]) -> Option<Used> {
     }
 }
 
+/// What names a program, its arguments and its environment.
+fn program(path: usize, args: usize, env: usize) -> (Text, Texts, Texts) {
+    (
+        Text(path as *const _),
+        Texts(args as *const _),
+        Texts(env as *const _),
+    )
+}
+
 /// Calls of which the hooks have to know, though the kernel could answer them.
 unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
     let [a, b, c, d, e, _] = args;
@@ -252,8 +261,10 @@ pub unsafe extern "C-unwind" fn syscall(
             libc::SYS_unshare => unshare(a as c_int).into(),
             libc::SYS_setns => setns(a as c_int, b as c_int).into(),
             libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
-            libc::SYS_seccomp => answer(seccomp(args)),
-            libc::SYS_exit_group | libc::SYS_execve | libc::SYS_execveat => leaving(pass),
+            libc::SYS_seccomp => seccomp(args),
+            libc::SYS_exit_group => leaving(pass),
+            libc::SYS_execve => leaving(|| with_pages(program(a, b, c), pass)),
+            libc::SYS_execveat => leaving(|| with_pages(program(b, c, d), pass)),
             libc::SYS_prlimit64 => {
                 prlimit(a as pid_t, b as c_int, c as *const _, d as *mut _).into()
             }

@@ -1,5 +1,5 @@
-//! Memory that calls name of which no hook knows what they do with it, for signal mode: system calls
-//! by their numbers, and requests to devices.
+//! Memory that calls name of which no hook knows what they do with it, for signal mode: calls by
+//! their numbers, and records with addresses in them.
 //!
 //! Only one that has failed by a missing page comes here. What it may have meant is then touched,
 //! further with each try, and it is made again. Calls that take something away before they fail are
@@ -13,50 +13,76 @@ use libc::c_long;
 use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
-/// Words that may each be an address, and how often they were touched.
-struct Named {
-    words: [usize; 6],
-    tries: Cell<u32>,
-}
+/// How far to touch what may be a buffer of any length: a byte at first, then as much as a path has
+/// at most, then twice as much each time. After that it begins anew: others may have come between.
+struct Reach(Cell<u32>);
 
-impl Buffers for Named {
-    /// A byte at each, then as much as a path has at most, then twice as much each time. After that
-    /// it begins anew: others may have come in between.
-    fn touch(&self, engine: &Engine) -> bool {
+impl Reach {
+    fn next(&self) -> usize {
         const REACHES: u32 = 8;
-        let bytes = match self.tries.get() % REACHES {
+        let tries = self.0.replace(self.0.get() + 1);
+        match tries % REACHES {
             0 => 1,
             n => PAGE << (n - 1),
-        };
-        self.tries.set(self.tries.get() + 1);
-        let touch = |touched, &at: &usize| (at as *const c_void, bytes).touch(engine) | touched;
-        self.words.iter().fold(false, touch)
+        }
     }
 }
 
-/// The words of which a call of `futex_waitv` waits for a change.
-struct Awaited {
-    list: usize,
-    count: usize,
+/// Words that may each be an address.
+pub struct Named<const N: usize>([usize; N], Reach);
+
+impl<const N: usize> Named<N> {
+    pub fn new(words: [usize; N]) -> Named<N> {
+        Named(words, Reach(Cell::new(0)))
+    }
 }
 
-impl Buffers for Awaited {
+impl<const N: usize> Buffers for Named<N> {
     fn touch(&self, engine: &Engine) -> bool {
-        /// Of one record in the list: value, address, flags.
-        const WORDS: usize = 3;
-        const MOST: usize = 128;
-        let (list, count) = (self.list as *const [usize; WORDS], self.count.min(MOST));
-        let bytes = count * size_of::<[usize; WORDS]>();
-        if !are_readable(engine, list.cast(), bytes) {
-            return false;
+        let bytes = self.1.next();
+        let touch = |touched, &at: &usize| (at as *const c_void, bytes).touch(engine) | touched;
+        self.0.iter().fold(false, touch)
+    }
+}
+
+/// A record of so many bytes that is an argument. Some have addresses of other memory in them.
+pub struct Record(*const c_void, usize, Reach);
+
+impl Record {
+    pub fn new(at: *const c_void, bytes: usize) -> Record {
+        Record(at, bytes, Reach(Cell::new(0)))
+    }
+}
+
+impl Buffers for Record {
+    fn touch(&self, engine: &Engine) -> bool {
+        /// Of the longest list of words that can be awaited.
+        const MOST: usize = 384;
+        let touched = (self.0, self.1).touch(engine);
+        let count = MOST.min(self.1 / size_of::<usize>());
+        let bytes = count * size_of::<usize>();
+        if !is_readable(engine, self.0 as usize) || !are_readable(engine, self.0, bytes) {
+            return touched;
         }
-        let touched = (list.cast::<c_void>(), bytes).touch(engine);
+        let (words, bytes) = (self.0.cast::<usize>(), self.2.next());
         (0..count).fold(touched, |touched, n| {
-            // SAFETY: the program's list, which can be read.
-            let [_, at, _] = unsafe { list.add(n).read_unaligned() };
-            (at as *const c_void, 1).touch(engine) | touched
+            // SAFETY: of the program's argument, which can be read.
+            let at = unsafe { words.add(n).read_unaligned() };
+            (at as *const c_void, bytes).touch(engine) | touched
         })
     }
+}
+
+/// An argument of a call by its number that has addresses in it.
+fn inside(number: c_long, [first, second, third, ..]: [usize; 6]) -> Record {
+    /// Of what is awaited: value, address, flags.
+    const AWAITED: usize = size_of::<[usize; 3]>();
+    let (at, bytes) = match number {
+        libc::SYS_futex_waitv => (first, second.saturating_mul(AWAITED)),
+        libc::SYS_bpf => (second, third),
+        _ => (0, 0),
+    };
+    Record::new(at as *const c_void, bytes)
 }
 
 /// Makes a system call by its number, again while memory that it names is missing.
@@ -64,36 +90,7 @@ impl Buffers for Awaited {
 /// # Safety
 /// What the program asked for.
 pub unsafe fn again(number: c_long, args: [usize; 6]) -> c_long {
-    let [list, count, ..] = args;
-    let waits = usize::from(number == libc::SYS_futex_waitv);
-    let awaited = Awaited {
-        list,
-        count: count * waits,
-    };
-    let named = Named {
-        words: args,
-        tries: Cell::new(0),
-    };
+    let memory = (Named::new(args), inside(number, args));
     // SAFETY: passed on.
-    with_pages((named, awaited), || unsafe { by_libc(number, args) })
-}
-
-/// The argument of a request to a device. Some have addresses of other memory in it.
-pub struct Request(pub *const c_void, pub usize);
-
-impl Buffers for Request {
-    fn touch(&self, engine: &Engine) -> bool {
-        /// Of a record of a few words; longer ones are tables.
-        const WORDS: usize = 16;
-        let touched = (self.0, self.1).touch(engine);
-        if !is_readable(engine, self.0 as usize) || !are_readable(engine, self.0, self.1) {
-            return touched;
-        }
-        let words = self.0.cast::<usize>();
-        (0..WORDS.min(self.1 / size_of::<usize>())).fold(touched, |touched, n| {
-            // SAFETY: of the program's argument, which can be read.
-            let at = unsafe { words.add(n).read_unaligned() };
-            (at as *const c_void, PAGE).touch(engine) | touched
-        })
-    }
+    with_pages(memory, || unsafe { by_libc(number, args) })
 }

@@ -1,11 +1,12 @@
 //! Calls that change what a process sees of the system, or what it may ask of the kernel.
 
-use crate::buffers::{set_errno, with_pages};
+use crate::buffers::{Text, set_errno, with_pages};
 use crate::device::engine;
-use crate::dispatch::{self, PR_SET_SYSCALL_USER_DISPATCH};
+use crate::dispatch::{self, PR_SET_SYSCALL_USER_DISPATCH, by_libc};
+use crate::named::{Named, Record};
 use crate::{beside, next};
 use libc::{c_char, c_int, c_long, c_ulong, c_void};
-use sluice_region::{call, errno, say};
+use sluice_region::{errno, say};
 use sluice_runtime::{is_programs_only_thread, keep_root, note_filter, with_same_clock};
 
 next!(next_unshare: c"unshare"(flags: c_int) -> c_int);
@@ -65,12 +66,15 @@ pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
         keep_root();
     }
     // SAFETY: passed on.
-    unsafe { next_chroot(path) }
+    with_pages(Text(path), || unsafe { next_chroot(path) })
 }
+
+/// Bytes of what says how long a filter is and where.
+const FILTER: usize = 16;
 
 /// A filter of system calls. One for all threads would bind the runtime's as well, which need calls
 /// that the program forbids itself. A program with one thread means just that one.
-pub fn seccomp(mut args: [usize; 6]) -> Result<usize, i32> {
+pub fn seccomp(mut args: [usize; 6]) -> c_long {
     const SET_MODE_FILTER: usize = 1;
     let tsync = libc::SECCOMP_FILTER_FLAG_TSYNC as usize;
     let is_for_all = args[0] == SET_MODE_FILTER && args[1] & tsync != 0;
@@ -89,7 +93,8 @@ pub fn seccomp(mut args: [usize; 6]) -> Result<usize, i32> {
         note_filter();
     }
     // SAFETY: what the program asked for.
-    unsafe { call(libc::SYS_seccomp as c_long, args) }
+    let call = || unsafe { by_libc(libc::SYS_seccomp, args) };
+    with_pages(Record::new(args[2] as *const c_void, FILTER), call)
 }
 
 /// The other way to set a filter. In C it takes as many arguments as are given; more do no harm.
@@ -114,8 +119,7 @@ pub unsafe extern "C" fn prctl(
     if what == PR_SET_SYSCALL_USER_DISPATCH {
         return dispatch::set(second, third, fourth, fifth, call);
     }
-    /// Of a thread's name.
-    const NAME: usize = 16;
-    let memory = (second as usize as *const c_void, NAME);
-    with_pages(memory, || call(fifth))
+    let words = [second, third, fourth, fifth].map(|word| word as usize);
+    let filter = Record::new(third as usize as *const c_void, FILTER);
+    with_pages((Named::new(words), filter), || call(fifth))
 }

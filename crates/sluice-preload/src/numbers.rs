@@ -3,7 +3,7 @@
 
 use crate::aio::{get_events, setup, submit};
 use crate::buffers::signal_engine;
-use crate::calls::getrandom;
+use crate::calls::{getrandom, setsockopt};
 use crate::held::{copy_file_range, sendfile, splice, wait4};
 use crate::io::{pread, pwrite};
 use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, pwritev2};
@@ -129,6 +129,7 @@ calls! {
     SYS_accept accept(0, 1, 2);
     SYS_accept4 accept4(0, 1, 2, 3);
     SYS_getsockopt getsockopt(0, 1, 2, 3, 4);
+    SYS_setsockopt setsockopt(0, 1, 2, 3, 4);
     SYS_epoll_pwait epoll_pwait(0, 1, 2, 3, 4, 5);
     SYS_epoll_pwait2 epoll_pwait2(0, 1, 2, 3, 4, 5);
     SYS_poll poll(0, 1, 2);

@@ -5,7 +5,7 @@ use crate::answers::answer;
 use crate::buffers::with_pages;
 use crate::change::mapped;
 use crate::device::engine;
-use crate::named::Request;
+use crate::named::Record;
 use crate::next;
 use crate::scan::{SCAN, Scan, scan};
 use libc::{c_int, c_ulong, c_void};
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             return answer(found.map(|count| count as usize)) as c_int;
         }
     }
-    let memory = Request(argument.cast_const(), bytes_of(request));
+    let memory = Record::new(argument, bytes_of(request));
     // SAFETY: passed on.
     let result = with_pages(memory, || unsafe { next_ioctl(fd, request, argument) });
     if result != -1 || request != REGISTER || errno() != libc::EBUSY {

@@ -50,6 +50,12 @@ fn what_servers_of_names_answer_may_have_left() {
 }
 
 #[test]
+fn addresses_inside_of_arguments_may_name_what_has_left() {
+    let parts = ["filters", "tables", "traces", "programs"];
+    all_well(helper!("missing_inside.c"), &parts);
+}
+
+#[test]
 fn what_calls_by_their_numbers_are_given_may_have_left() {
     let parts = ["older", "files", "asked", "taken", "waits", "masks"];
     all_well(helper!("missing_numbers.c"), &parts);

@@ -321,8 +321,8 @@ static void *serve(void *socket) {
         socklen_t length = sizeof from;
         ssize_t bytes = recvfrom(*(int *)socket, packet, 600, 0, (void *)&from, &length);
         CHECK(bytes > 12);
-        const unsigned char head[] = {0x85, 0x80, 0, 1, ADDRESSES >> 8, ADDRESSES & 255, 0, 0, 0, 0};
-        memcpy(packet + 2, head, sizeof head);
+        const unsigned char head[] = {0x85, 0x80, 0, 1, ADDRESSES >> 8, ADDRESSES & 255, 0, 0, 0};
+        memcpy(packet + 2, head, sizeof head), packet[11] = 0;
         for (int n = 0; n < ADDRESSES; n++, bytes += 16) {
             const unsigned char one[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 10, 9, n >> 8, n};
             memcpy(packet + bytes, one, sizeof one);

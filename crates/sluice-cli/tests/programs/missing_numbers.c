@@ -156,6 +156,8 @@ static void waits(void) {
     until = GONE(struct timespec, {5, 0});
     long ready = syscall(SYS_epoll_pwait2, all, seen, 1, until, NULL, 8);
     CHECK(ready == 1 ? seen->data.u64 == 77 : errno == ENOSYS);
+    seen = ROOM(struct epoll_event), until = GONE(struct timespec, {5, 0});
+    CHECK(epoll_pwait2(all, seen, 1, until, NULL) == ready && seen->events == (ready == 1));
     struct pollfd *fds = GONE(struct pollfd, {counter, POLLIN, 0});
     CHECK(syscall(SYS_ppoll, fds, 1, GONE(struct timespec, {5, 0}), NULL, 8) == 1);
     CHECK(fds->revents == POLLIN);
