@@ -6,7 +6,9 @@ use crate::buffers::with_pages;
 use crate::device::engine;
 use crate::names::Code;
 use crate::next;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};
+use sluice_region::CpuSet;
 use sluice_runtime::{Engine, Trap, await_cpus, choose_cpus, need_cpus, need_cpus_no_longer};
 
 next!(next_sched: c"sched_setaffinity"
@@ -102,6 +104,68 @@ pub fn asking<R>(thread: u32, call: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The same of a thread by the C library's name for it.
+pub fn asking_of<R>(thread: pthread_t, call: impl FnOnce() -> R) -> R {
+    match are_held() {
+        true => asking(number_of(thread), call),
+        false => call(),
+    }
+}
+
+/// The CPUs of all threads that had the C library make threads of its own; null before there is
+/// one. They are those of the threads that those make, which no hook sees: one of them may have had
+/// a miss just before.
+static UNSEEN: AtomicPtr<CpuSet> = AtomicPtr::new(core::ptr::null_mut());
+/// Whether nobody can know which CPUs those are to have: the makers' differ, or attributes say it.
+static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Attributes of threads have CPUs.
+pub fn choose_by_attributes() {
+    IS_UNKNOWN.store(true, Release);
+}
+
+/// Makes a call for which the C library may make threads of its own.
+pub fn making_unseen<R>(call: impl FnOnce() -> R) -> R {
+    making(|| {
+        note_unseen();
+        call()
+    })
+}
+
+/// Notes the CPUs of the calling thread, which has all of them.
+fn note_unseen() {
+    if !are_held() || IS_UNKNOWN.load(Acquire) {
+        return;
+    }
+    let Some(own) = CpuSet::of(0) else { return };
+    let known = UNSEEN.load(Acquire);
+    // SAFETY: null, or a set that stays.
+    match unsafe { known.as_ref() } {
+        Some(known) if *known == own => {}
+        Some(_) => IS_UNKNOWN.store(true, Release),
+        None => {
+            let new = Box::into_raw(Box::new(own));
+            if UNSEEN
+                .compare_exchange(known, new, AcqRel, Relaxed)
+                .is_err()
+            {
+                // SAFETY: nobody has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
+        }
+    }
+}
+
+/// Gives a thread that the C library has made by itself all of its CPUs.
+pub fn have_own() {
+    // SAFETY: null, or a set that stays.
+    let known = unsafe { UNSEEN.load(Acquire).as_ref() };
+    let has_one = || CpuSet::of(0).is_some_and(|now| now.count() == 1);
+    if let Some(known) = known.filter(|_| are_held() && !IS_UNKNOWN.load(Acquire) && has_one()) {
+        known.bind(0);
+    }
+}
+
 /// # Safety
 /// C contract of `sched_getaffinity`.
 #[unsafe(no_mangle)]
@@ -125,7 +189,7 @@ pub unsafe extern "C-unwind" fn pthread_getaffinity_np(
     size: size_t,
     set: *mut c_void,
 ) -> c_int {
-    asking(number_of(thread), || {
+    asking_of(thread, || {
         // SAFETY: passed on.
         let call = || Code(unsafe { next_pthread_get(thread, size, set) });
         with_pages((set.cast_const(), size), call).0

@@ -23,10 +23,14 @@ use sluice_runtime::Engine;
 const BYTES: usize = 64 << 10;
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+/// That of a thread of ISO C.
+type IsoStart = extern "C" fn(*mut c_void) -> c_int;
 
 next!(next_create: c"pthread_create"(
     thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start,
     argument: *mut c_void) -> c_int);
+next!(next_create_by_iso: c"thrd_create"(
+    thread: *mut pthread_t, start: IsoStart, argument: *mut c_void) -> c_int);
 next!(next_setstack: c"pthread_attr_setstack"(
     attributes: *mut pthread_attr_t, stack: *mut c_void, size: size_t) -> c_int);
 
@@ -95,18 +99,36 @@ pub fn after_fork_in_child() {
     same_stacks::forget_others(own() as usize);
 }
 
-/// The calling thread has this stack from now on.
-fn enter(stack: *mut u8) -> Result<(), i32> {
+/// Notes the calling thread's stack. Returns an error number, or 0.
+fn remember(stack: *mut u8) -> c_int {
     let key = KEY.load(Acquire) - 1;
     // SAFETY: a key that was made.
-    match unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, stack.cast()) } {
+    unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, stack.cast()) }
+}
+
+/// The calling thread has this stack from now on.
+fn enter(stack: *mut u8) -> Result<(), i32> {
+    // SAFETY: it is this thread's alone.
+    unsafe { stack.cast::<usize>().write(0) };
+    match remember(stack) {
         0 => give(stack),
         errno => Err(errno),
     }
 }
 
-/// At the end of a thread.
+/// Destructors of the program's come after this one and may miss, so it is the last round that
+/// takes the stack.
+const ROUNDS: usize = 4;
+
+/// At the end of a thread, in each round of its destructors.
 unsafe extern "C" fn take_back(stack: *mut c_void) {
+    // SAFETY: the lowest word of this thread's stack, which is not in use just now. It is zero
+    // before, and no signal's record is so long.
+    let rounds = unsafe { &mut *stack.cast::<usize>() };
+    *rounds += 1;
+    if *rounds < ROUNDS && remember(stack.cast()) == 0 {
+        return;
+    }
     same_stacks::forget(stack as usize);
     // It may have set one of its own, which then stays.
     let mut set = none();
@@ -118,15 +140,19 @@ unsafe extern "C" fn take_back(stack: *mut c_void) {
 }
 
 /// What a thread of the program begins with.
-struct Begun {
-    start: Start,
+struct Begun<F> {
+    start: F,
     argument: *mut c_void,
     stack: *mut u8,
 }
 
-extern "C" fn begin(begun: *mut c_void) -> *mut c_void {
-    // SAFETY: made by `pthread_create` for this thread alone.
-    let begun = unsafe { Box::from_raw(begun.cast::<Begun>()) };
+/// Begins a thread of the program's. Returns its first function, and what that is given.
+///
+/// # Safety
+/// Made by [`create`] for this thread alone.
+unsafe fn begun<F>(begun: *mut c_void) -> (F, *mut c_void) {
+    // SAFETY: as above.
+    let begun = unsafe { Box::from_raw(begun.cast::<Begun<F>>()) };
     let Begun {
         start,
         argument,
@@ -136,7 +162,68 @@ extern "C" fn begin(begun: *mut c_void) -> *mut c_void {
     let _ = enter(stack);
     // It inherits its mask from the thread that made it, and that may be one of the C library's.
     mask::let_bus_through();
+    (start, argument)
+}
+
+extern "C" fn begin(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: as there.
+    let (start, argument) = unsafe { begun::<Start>(argument) };
     start(argument)
+}
+
+extern "C" fn begin_by_iso(argument: *mut c_void) -> c_int {
+    // SAFETY: as there.
+    let (start, argument) = unsafe { begun::<IsoStart>(argument) };
+    start(argument)
+}
+
+/// Begins a thread that the C library has made by itself, with signals held back.
+pub fn begin_unasked() {
+    if signal_engine().is_none() {
+        return;
+    }
+    if KEY.load(Acquire) != 0 && own().is_null() {
+        // SAFETY: as in `start`.
+        let stack = unsafe { Internal.alloc(layout()) };
+        if !stack.is_null() {
+            let _ = enter(stack);
+        }
+    }
+    mask::let_bus_through();
+}
+
+/// Makes a thread that begins so: by a function that is given the first function of the thread, or
+/// what is in its place. Without room for its stack, it is refused.
+fn create<F>(
+    (start, argument): (F, *mut c_void),
+    in_place: F,
+    refusal: c_int,
+    next: impl FnOnce(F, *mut c_void) -> c_int,
+) -> c_int {
+    make_ready();
+    if signal_engine().is_none() || KEY.load(Acquire) == 0 {
+        return making(|| next(start, argument));
+    }
+    // SAFETY: as in `start`.
+    let stack = unsafe { Internal.alloc(layout()) };
+    if stack.is_null() {
+        return refusal;
+    }
+    let begun = Box::into_raw(Box::new(Begun {
+        start,
+        argument,
+        stack,
+    }));
+    // The new thread frees what it begins with.
+    let result = next(in_place, begun.cast());
+    if result != 0 {
+        // SAFETY: no thread has it.
+        unsafe {
+            drop(Box::from_raw(begun));
+            Internal.dealloc(stack, layout());
+        }
+    }
+    result
 }
 
 /// # Safety
@@ -148,31 +235,31 @@ pub unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    make_ready();
-    if signal_engine().is_none() || KEY.load(Acquire) == 0 {
+    create((start, argument), begin, libc::EAGAIN, |start, argument| {
         // SAFETY: passed on.
-        return making(|| unsafe { next_create(thread, attributes, start, argument) });
-    }
-    // SAFETY: as in `start`.
-    let stack = unsafe { Internal.alloc(layout()) };
-    if stack.is_null() {
-        return libc::EAGAIN;
-    }
-    let begun = Box::into_raw(Box::new(Begun {
-        start,
-        argument,
-        stack,
-    }));
-    // SAFETY: the new thread frees what it begins with.
-    let result = unsafe { next_create(thread, attributes, begin, begun.cast()) };
-    if result != 0 {
-        // SAFETY: no thread has it.
-        unsafe {
-            drop(Box::from_raw(begun));
-            Internal.dealloc(stack, layout());
-        }
-    }
-    result
+        unsafe { next_create(thread, attributes, start, argument) }
+    })
+}
+
+/// # Safety
+/// C contract of `thrd_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thrd_create(
+    thread: *mut pthread_t,
+    start: IsoStart,
+    argument: *mut c_void,
+) -> c_int {
+    /// `thrd_nomem` of `threads.h`.
+    const NO_MEMORY: c_int = 3;
+    create(
+        (start, argument),
+        begin_by_iso,
+        NO_MEMORY,
+        |start, argument| {
+            // SAFETY: passed on.
+            unsafe { next_create_by_iso(thread, start, argument) }
+        },
+    )
 }
 
 /// Takes memory off the device that is needed while no signal can come: a stack, for one.

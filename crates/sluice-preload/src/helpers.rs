@@ -1,25 +1,32 @@
-//! What the C library does in threads of its own, in signal mode: asynchronous input and output,
-//! timers, notices of queues, and names that are looked up meanwhile.
+//! What the C library does in threads of its own: asynchronous input and output, timers, notices of
+//! queues, and names that are looked up meanwhile.
 //!
-//! All signals are held back from these threads, so that none of them can wait for a page. What the
-//! program hands to them leaves the device, and what is allocated for them is off it. So are the
-//! attributes of threads: one that is made reads them before any signal can come.
+//! All signals are held back from these threads. So in signal mode none of them can wait for a page:
+//! what the program hands to them leaves the device, and what is allocated for them is off it. So
+//! are the attributes of threads: one that is made reads them before any signal can come.
+//!
+//! They make threads that call a function of the program's, and no hook sees that. A function of
+//! ours in place of that one gives such a thread what all others have from their beginning.
 
-use crate::affinity::making;
-use crate::altstack::keep_off_device;
+use crate::affinity::{self, asking_of, have_own, making_unseen};
+use crate::altstack::{begin_unasked, keep_off_device};
 use crate::buffers::signal_engine;
-use crate::mask::{let_bus_through, without_bus};
+use crate::device::engine;
+use crate::mask::without_bus;
 use crate::next;
 use crate::system::in_signal_mode;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use libc::{addrinfo, aiocb, c_char, c_int, clockid_t, cpu_set_t, mqd_t, pthread_attr_t, sigevent};
-use libc::{sigset_t, size_t, timer_t};
+use libc::{pthread_t, sigset_t, size_t, timer_t};
 use sluice_runtime::Engine;
 
 next!(next_setsigmask: c"pthread_attr_setsigmask_np"(
     attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int);
 next!(next_setaffinity: c"pthread_attr_setaffinity_np"(
     attributes: *mut pthread_attr_t, size: size_t, cpus: *const cpu_set_t) -> c_int);
+
+next!(next_getattr: c"pthread_getattr_np"(
+    thread: pthread_t, attributes: *mut pthread_attr_t) -> c_int);
 
 /// # Safety
 /// C contract of `pthread_attr_setsigmask_np`.
@@ -44,8 +51,20 @@ pub unsafe extern "C-unwind" fn pthread_attr_setaffinity_np(
     size: size_t,
     cpus: *const cpu_set_t,
 ) -> c_int {
+    affinity::choose_by_attributes();
     // SAFETY: passed on.
     in_signal_mode(|| unsafe { next_setaffinity(attributes, size, cpus) })
+}
+
+/// # Safety
+/// C contract of `pthread_getattr_np`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_getattr_np(
+    thread: pthread_t,
+    attributes: *mut pthread_attr_t,
+) -> c_int {
+    // SAFETY: passed on.
+    in_signal_mode(|| asking_of(thread, || unsafe { next_getattr(thread, attributes) }))
 }
 
 /// The beginning of `struct sigevent` of `signal.h`, whose value is a word.
@@ -64,13 +83,14 @@ const _: () = assert!(size_of::<Event>() == size_of::<sigevent>());
 
 type Called = extern "C-unwind" fn(usize);
 
-/// Functions that timers call. A thread that calls one knows the value alone, so each has a place.
+/// Functions that the C library calls in a thread. A thread that calls one knows the value alone, so each has a place.
 static FUNCTIONS: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
 
 /// Calls a function of the program's, which may need a page: some versions of the C library have
 /// signals held back from it.
 extern "C-unwind" fn call<const AT: usize>(value: usize) {
-    let_bus_through();
+    have_own();
+    begin_unasked();
     // SAFETY: the program's function, which takes a value of one word.
     unsafe { core::mem::transmute::<usize, Called>(FUNCTIONS[AT].load(Acquire))(value) }
 }
@@ -82,12 +102,38 @@ static CALLS: [Called; FUNCTIONS.len()] = [
 
 /// What to call in place of a function; that one itself if the program has too many.
 fn in_place_of(function: usize) -> usize {
+    if CALLS.iter().any(|call| *call as usize == function) {
+        return function;
+    }
     let is_it = |place: &AtomicUsize| {
         let before = place.compare_exchange(0, function, AcqRel, Acquire);
         before.is_ok() || before == Err(function)
     };
     let at = FUNCTIONS.iter().position(is_it);
     at.map_or(function, |at| CALLS[at] as usize)
+}
+
+impl Event {
+    /// Has a thread that is made for it begin as the program's others do.
+    fn see_to(&mut self) {
+        if self.kind == libc::SIGEV_THREAD && self.function != 0 && engine().is_some() {
+            self.function = in_place_of(self.function);
+        }
+    }
+}
+
+/// Makes a call that is given an event, or what is in its place, of which a thread may be made.
+///
+/// # Safety
+/// Null or the program's event.
+unsafe fn with_event<R>(event: *const sigevent, call: impl FnOnce(*mut sigevent) -> R) -> R {
+    // SAFETY: as above.
+    let mut given = unsafe { event.cast::<Event>().as_ref() }.copied();
+    let event = given.as_mut().map_or(event.cast_mut(), |given| {
+        given.see_to();
+        core::ptr::from_mut(given).cast()
+    });
+    in_signal_mode(|| making_unseen(|| call(event)))
 }
 
 next!(next_timer_create: c"timer_create"(
@@ -102,17 +148,8 @@ pub unsafe extern "C-unwind" fn timer_create(
     event: *mut sigevent,
     timer: *mut timer_t,
 ) -> c_int {
-    // SAFETY: null or the program's record; passed on, or a changed one.
-    unsafe {
-        let given = event.cast::<Event>().as_ref().copied();
-        let calls = |given: &Event| given.kind == libc::SIGEV_THREAD && given.function != 0;
-        let Some(mut changed) = given.filter(calls).filter(|_| signal_engine().is_some()) else {
-            return in_signal_mode(|| making(|| next_timer_create(clock, event, timer)));
-        };
-        changed.function = in_place_of(changed.function);
-        let event = (&raw mut changed).cast();
-        in_signal_mode(|| making(|| next_timer_create(clock, event, timer)))
-    }
+    // SAFETY: passed on.
+    unsafe { with_event(event, |event| next_timer_create(clock, event, timer)) }
 }
 
 /// # Safety
@@ -120,13 +157,18 @@ pub unsafe extern "C-unwind" fn timer_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn mq_notify(queue: mqd_t, event: *const sigevent) -> c_int {
     // SAFETY: passed on.
-    in_signal_mode(|| unsafe { next_mq_notify(queue, event) })
+    unsafe { with_event(event, |event| next_mq_notify(queue, event)) }
 }
 
 /// Hands a request over, and its bytes.
-unsafe fn hand_over(engine: &Engine, request: *const aiocb, has_bytes: bool) {
+unsafe fn hand_over(request: *mut aiocb, has_bytes: bool) {
     // SAFETY: null or the program's request.
-    if let Some(given) = unsafe { request.as_ref() } {
+    let Some(given) = (unsafe { request.as_mut() }) else {
+        return;
+    };
+    // SAFETY: the same record by its words. The C library reads it when the request is done.
+    unsafe { (*(&raw mut given.aio_sigevent).cast::<Event>()).see_to() };
+    if let Some(engine) = signal_engine() {
         keep_off_device(engine, request as usize, size_of::<aiocb>());
         if has_bytes {
             keep_off_device(engine, given.aio_buf as usize, given.aio_nbytes);
@@ -138,16 +180,10 @@ unsafe fn hand_over(engine: &Engine, request: *const aiocb, has_bytes: bool) {
 ///
 /// # Safety
 /// Null or the program's request.
-pub unsafe fn with_request<R>(
-    request: *const aiocb,
-    has_bytes: bool,
-    call: impl FnOnce() -> R,
-) -> R {
-    if let Some(engine) = signal_engine() {
-        // SAFETY: passed on.
-        unsafe { hand_over(engine, request, has_bytes) };
-    }
-    in_signal_mode(call)
+pub unsafe fn with_request<R>(request: *mut aiocb, has_bytes: bool, call: impl FnOnce() -> R) -> R {
+    // SAFETY: passed on.
+    unsafe { hand_over(request, has_bytes) };
+    in_signal_mode(|| making_unseen(call))
 }
 
 /// Functions that move the bytes of one request.
@@ -190,7 +226,10 @@ unsafe fn hand_text_over(engine: &Engine, text: *const c_char) {
     }
 }
 
-unsafe fn hand_name_over(engine: &Engine, wanted: *const Wanted, _: bool) {
+unsafe fn hand_name_over(wanted: *mut Wanted, _: bool) {
+    let Some(engine) = signal_engine() else {
+        return;
+    };
     // SAFETY: null or the program's record, with what it names.
     unsafe {
         let Some(given) = wanted.as_ref() else { return };
@@ -218,12 +257,10 @@ macro_rules! of_many {
         ) -> c_int {
             // SAFETY: the program's list; passed on.
             unsafe {
-                if let Some(engine) = signal_engine() {
-                    for at in 0..count.max(0) as usize {
-                        $hand_over(engine, *list.add(at), true);
-                    }
+                for at in 0..count.max(0) as usize {
+                    $hand_over(*list.add(at), true);
                 }
-                in_signal_mode(|| $next(how, list, count, event))
+                with_event(event, |event| $next(how, list, count, event))
             }
         }
     )+};

@@ -6,6 +6,13 @@ use crate::{Lost, NO_DESCRIPTOR, sys};
 #[derive(Clone, Copy)]
 pub struct CpuSet(libc::cpu_set_t);
 
+impl PartialEq for CpuSet {
+    fn eq(&self, other: &CpuSet) -> bool {
+        // SAFETY: both sets are live.
+        unsafe { libc::CPU_EQUAL(&self.0, &other.0) }
+    }
+}
+
 impl core::fmt::Debug for CpuSet {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CpuSet({})", self.count())

@@ -73,6 +73,12 @@ fn threads_may_have_set_one_alternate_stack() {
     all_well(helper!("abuse_stacks.c"), &["shared"]);
 }
 
+/// In signal mode their misses were on the thread's own stack, which was too small.
+#[test]
+fn destructors_may_miss_as_a_thread_ends() {
+    all_well(helper!("abuse_stacks.c"), &["destructors"]);
+}
+
 /// Requests whose pages had left ended with `EFAULT`, and so did asking for their events.
 #[test]
 fn requests_to_the_kernel_may_have_left() {

@@ -3,7 +3,8 @@
 use crate::abuse::all_well;
 use crate::build::helper;
 
-/// In signal mode its threads ended the program, or found no page where they were to write.
+/// In signal mode its threads ended the program, or found no page where they were to write; those
+/// that it makes for the program had no stack for signals. In event mode they had one CPU for ever.
 #[test]
 fn threads_of_the_c_library_may_need_what_has_left() {
     let program = helper!("abuse_helpers.c");

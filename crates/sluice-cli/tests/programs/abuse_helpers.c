@@ -1,5 +1,6 @@
 /* The C library has threads of its own for what goes on beside the program: requests, timers,
-   notices and names. They read and write what the program has allocated. */
+   notices and names. They read and write what the program has allocated, and make further threads,
+   with small stacks and with all CPUs. */
 #include "abuse.h"
 #include <aio.h>
 #include <errno.h>
@@ -7,15 +8,23 @@
 #include <mqueue.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <threads.h>
 
 #define PAGES 2048u
 #define REQUESTS 8
 #define BYTES (60 * PAGE)
+#define SMALL_STACK (32u << 10)
 
 static uint64_t *words;
-static int calls;
+static int calls, all;
+
+static int cpus(void) {
+    cpu_set_t set;
+    CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
+    return CPU_COUNT(&set);
+}
 
 /* Everything else leaves the cache. */
 static void evict(void) {
@@ -27,8 +36,33 @@ static void await_calls(int least) {
         evict();
 }
 
+static __attribute__((noinline)) size_t look(void) {
+    size_t sum = 0;
+    for (size_t page = 0; page < PAGES; page++)
+        sum += words[page * PER_PAGE] == mix(1ull << 40 | page * PER_PAGE);
+    return sum;
+}
+
+/* Misses where no signal's record has room on the stack any more. */
+static void look_from_the_end_of_the_stack(void) {
+    const size_t rest = 1024;
+    pthread_attr_t own;
+    void *start;
+    size_t bytes;
+    CHECK(pthread_getattr_np(pthread_self(), &own) == 0);
+    CHECK(pthread_attr_getstack(&own, &start, &bytes) == 0);
+    CHECK(pthread_attr_destroy(&own) == 0);
+    size_t left = (size_t)((char *)__builtin_frame_address(0) - (char *)start);
+    CHECK(left < SMALL_STACK);
+    volatile char *room = __builtin_alloca(left - rest);
+    room[0] = 1;
+    CHECK(look() == PAGES && room[0] == 1);
+}
+
 /* Runs in a thread that the program did not make. */
 static void called(union sigval value) {
+    CHECK(cpus() == all);
+    look_from_the_end_of_the_stack();
     CHECK(wrong_words(value.sival_ptr, PAGES * PER_PAGE, 1) == 0);
     uint64_t *own = malloc(64 * PAGE);
     CHECK(own);
@@ -41,6 +75,7 @@ static void called(union sigval value) {
 static struct sigevent call(void) {
     pthread_attr_t *attributes = malloc(sizeof *attributes);
     CHECK(attributes && pthread_attr_init(attributes) == 0);
+    CHECK(pthread_attr_setstacksize(attributes, SMALL_STACK) == 0);
     return (struct sigevent){.sigev_notify = SIGEV_THREAD,
                              .sigev_value.sival_ptr = words,
                              .sigev_notify_function = called,
@@ -137,14 +172,15 @@ static void files(int by_list) {
         evict();
         prepare(file, bytes, LIO_READ);
         struct sigevent event = call();
+        for (int n = 0; n < REQUESTS && !by_list; n++)
+            requests[n]->aio_sigevent = event;
         if (by_list)
             CHECK(lio_listio(LIO_NOWAIT, requests, REQUESTS, &event) == 0);
         else
             for (int n = 0; n < REQUESTS; n++)
                 CHECK(aio_read(requests[n]) == 0);
         await_requests();
-        if (by_list)
-            await_calls((int)round);
+        await_calls((int)round * (by_list ? 1 : REQUESTS));
         CHECK(wrong_words((uint64_t *)bytes, all / 8, round) == 0);
     }
     CHECK(close(file) == 0);
@@ -160,6 +196,10 @@ static int started(void *unused) {
 static void other_threads(void) {
     thrd_t thread;
     int result;
+    pthread_attr_t small;
+    CHECK(pthread_attr_init(&small) == 0);
+    CHECK(pthread_attr_setstacksize(&small, SMALL_STACK) == 0);
+    CHECK(pthread_setattr_default_np(&small) == 0);
     CHECK(thrd_create(&thread, started, NULL) == thrd_success);
     CHECK(thrd_join(thread, &result) == thrd_success && result == 7);
 }
@@ -167,6 +207,7 @@ static void other_threads(void) {
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
+    all = cpus();
     words = filled(PAGES);
     switch (arguments[1][0]) {
     case 't':

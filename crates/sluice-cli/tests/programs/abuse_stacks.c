@@ -137,6 +137,57 @@ static void shared(void) {
         CHECK(pthread_join(threads[n], NULL) == 0);
 }
 
+/* Destructors of a thread on a small stack: one comes again and again, in further rounds. */
+static pthread_key_t once, again;
+static _Atomic int destroyed;
+
+/* Nothing that a signal needs has room below. */
+static __attribute__((noinline)) void look_from_the_end(void) {
+    pthread_attr_t attributes;
+    void *start;
+    size_t bytes, rest = 1024;
+    CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    CHECK(pthread_attr_getstack(&attributes, &start, &bytes) == 0);
+    CHECK(pthread_attr_destroy(&attributes) == 0);
+    size_t left = (size_t)((char *)__builtin_frame_address(0) - (char *)start);
+    volatile char *room = __builtin_alloca(left - rest);
+    room[0] = 1;
+    sum = 0;
+    look_at_all();
+    CHECK(sum == expected_sum() && room[0] == 1);
+}
+
+static void destroy(void *value) {
+    look_from_the_end();
+    free(value);
+    destroyed++;
+}
+
+static void destroy_again(void *value) {
+    static _Atomic int rounds;
+    if (rounds++ % 3 < 2)
+        CHECK(pthread_setspecific(again, malloc(100)) == 0);
+    destroy(value);
+}
+
+static void *with_keys(void *unused) {
+    CHECK(pthread_setspecific(once, malloc(5000)) == 0);
+    CHECK(pthread_setspecific(again, malloc(50)) == 0);
+    return unused;
+}
+
+static void destructors(void) {
+    pthread_attr_t small;
+    CHECK(pthread_key_create(&once, destroy) == 0);
+    CHECK(pthread_key_create(&again, destroy_again) == 0);
+    CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 32 << 10) == 0);
+    for (int round = 1; round <= 3; round++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, &small, with_keys, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0 && destroyed == 4 * round);
+    }
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
@@ -153,6 +204,8 @@ int main(int count, char **arguments) {
         alternate_of_a_child();
     else if (strcmp(arguments[1], "shared") == 0)
         shared();
+    else if (strcmp(arguments[1], "destructors") == 0)
+        destructors();
     else
         return 2;
     puts("well");

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #define PAGES 2048
@@ -44,6 +45,30 @@ static void by_thread(void) {
     CHECK((long)found == all);
 }
 
+static int look_by_iso(void *unused) {
+    (void)unused;
+    return cpus();
+}
+
+static void by_thread_of_iso(void) {
+    thrd_t thread;
+    int found;
+    miss();
+    CHECK(thrd_create(&thread, look_by_iso, NULL) == thrd_success);
+    CHECK(thrd_join(thread, &found) == thrd_success);
+    CHECK(found == all);
+}
+
+/* Threads are made with attributes of others. */
+static void by_attributes(void) {
+    pthread_attr_t own;
+    cpu_set_t set;
+    miss();
+    CHECK(pthread_getattr_np(pthread_self(), &own) == 0);
+    CHECK(pthread_attr_getaffinity_np(&own, sizeof set, &set) == 0);
+    CHECK(CPU_COUNT(&set) == all && pthread_attr_destroy(&own) == 0);
+}
+
 static void by_fork(void) {
     miss();
     pid_t child = fork();
@@ -77,6 +102,8 @@ int main(void) {
         miss();
         CHECK(cpus() == all);
         by_thread();
+        by_thread_of_iso();
+        by_attributes();
         if (round % 4 == 0)
             by_fork();
         if (round % 20 == 0)
