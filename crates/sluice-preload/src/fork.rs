@@ -14,7 +14,8 @@ use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno, forget_all_dispatched};
 use sluice_runtime::{begin_fork, begin_in_child, end_fork, hold_signals, restore_signals};
 
-type Handler = Option<unsafe extern "C" fn()>;
+/// What a C library calls around a fork.
+pub type Handler = Option<unsafe extern "C" fn()>;
 
 next!(next_register_atfork: c"__register_atfork"(
     prepare: Handler, parent: Handler, child: Handler, dso: *mut c_void) -> c_int);

@@ -9,7 +9,7 @@ use crate::{
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, dismiss_threads,
-    has_been_there, heap_needs, memory_use, running_threads, with_own_files,
+    has_been_there, heap_needs, memory_use, running_threads, sent_back, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -56,13 +56,14 @@ extern "C" fn destruct() {
 
 /// Whether a program that the run's own program started, or became, goes on off the device, as
 /// under `sudo`, and the command counts it. It cannot reach the session, as another user or in a
-/// sandbox, or its limits have no room for the device.
+/// sandbox, or its limits or filters leave no room for the device.
 fn does_without(dir: &Path, error: &StartError) -> bool {
     let cannot_have_it = match error {
         StartError::Session(SessionError::File { source, .. }) => matches!(
             source.kind(),
             ErrorKind::PermissionDenied | ErrorKind::NotFound
         ),
+        StartError::SentBack(_) => true,
         error => error.is_beyond_a_limit() && running_threads() == 0,
     };
     cannot_have_it && !is_runs_own_program(dir)
@@ -100,6 +101,11 @@ fn own_path() -> String {
 fn start(dir: &Path) -> Result<Heap, StartError> {
     // First: without a device they are the kernel's to keep.
     let has_limits = limits::take_from_environment();
+    // Next: reading the session makes such calls.
+    if let Some(call) = sent_back() {
+        return Err(StartError::SentBack(call));
+    }
+    internal::keep_from_core_files();
     let session = Session::load(dir)?;
     let needed = heap_needs(&session);
     if !has_limits && !is_runs_own_program(dir) {

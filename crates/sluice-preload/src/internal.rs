@@ -61,9 +61,6 @@ fn base() -> usize {
                 // SAFETY: nobody uses it yet.
                 let _ = unsafe { raw_munmap(base + bytes, bytes) };
             }
-            // A core of the program would be as large as the range. It is not there for that.
-            // SAFETY: whole pages of the range; their contents stay.
-            let _ = unsafe { raw_madvise(base, bytes, libc::MADV_DONTDUMP) };
             RANGE.store(bytes, Release);
             BASE.store(base, Release);
             return base;
@@ -71,6 +68,13 @@ fn base() -> usize {
         bytes /= 2;
     }
     0
+}
+
+/// A core of the program would be as large as what is set aside, which is not there for that.
+pub fn keep_from_core_files() {
+    let bytes = RANGE.load(Acquire);
+    // SAFETY: whole pages of the range; their contents stay.
+    let _ = unsafe { raw_madvise(base(), bytes, libc::MADV_DONTDUMP) };
 }
 
 /// Bytes of address space that are set aside.

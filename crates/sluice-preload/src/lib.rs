@@ -57,6 +57,7 @@ mod next;
 mod numbered;
 mod numbers;
 mod old_signals;
+mod other_libc;
 mod own_threads;
 mod own_uffd;
 mod owned;

@@ -60,7 +60,7 @@ pub fn scan(
     if asked.flags & (PROTECTS | MUST_PROTECT) == 0 || !is_range {
         return None;
     }
-    let (to, is_on) = on_device_from(engine, asked.start as usize, end as usize);
+    let (to, is_on) = passed_over(engine, asked.start as usize, end as usize);
     if !is_on && to as u64 == end {
         return None;
     }
@@ -77,6 +77,15 @@ pub fn scan(
     }))
 }
 
+/// How far a range is alike from its start on, and whether the device or the runtime has a
+/// userfaultfd for it: the runtime's own memory has one, too.
+fn passed_over(engine: &Engine, at: usize, end: usize) -> (usize, bool) {
+    match engine.own_from(at, end) {
+        (to, false) => on_device_from(engine, at, to),
+        own => own,
+    }
+}
+
 /// Regions found, and how far the scan has come.
 fn by_parts(
     engine: &Engine,
@@ -85,7 +94,7 @@ fn by_parts(
 ) -> Result<(u64, u64), i32> {
     let (mut at, mut found, mut left) = (asked.start, 0, asked.max_pages);
     while at < asked.end {
-        let (to, is_on) = on_device_from(engine, at as usize, asked.end as usize);
+        let (to, is_on) = passed_over(engine, at as usize, asked.end as usize);
         let to = to as u64;
         if is_on && asked.flags & MUST_PROTECT != 0 {
             return Err(libc::EPERM);

@@ -4,7 +4,7 @@
 
 use crate::device::{Heap, heap};
 use crate::next::{Lookup, VersionLookup, lookup, version_lookup};
-use crate::{libc_names, malloc};
+use crate::{libc_names, malloc, other_libc};
 use core::ffi::CStr;
 use libc::{c_char, c_void};
 
@@ -37,6 +37,7 @@ fn hook(name: &CStr) -> Option<usize> {
 
 /// The hook in place of what the program would find; 0 where there is none.
 unsafe extern "C" fn found(handle: *mut c_void, name: *const c_char) -> usize {
+    other_libc::meet(handle);
     if heap() != Heap::Device || name.is_null() || handle == libc::RTLD_DEFAULT {
         return 0;
     }
@@ -60,6 +61,7 @@ unsafe extern "C" fn found_version(
     name: *const c_char,
     version: *const c_char,
 ) -> usize {
+    other_libc::meet(handle);
     if heap() != Heap::Device || name.is_null() || version.is_null() {
         return 0;
     }

@@ -5,6 +5,7 @@ use crate::costs::Cost;
 use crate::session::Trap;
 use crate::state::Wait;
 use crate::timed::{TimedPage, WAIT_NS};
+use core::ops::Range;
 use sluice_region::{Fill, Mapping, PAGE, Uffd};
 use std::path::Path;
 
@@ -36,6 +37,11 @@ impl Calibration {
     /// Whether a fault belongs to the calibration.
     pub fn owns(&self, addr: usize) -> bool {
         self.timed.page.contains(addr)
+    }
+
+    /// The page's addresses.
+    pub fn range(&self) -> Range<usize> {
+        self.timed.page.addr()..self.timed.page.addr() + PAGE
     }
 
     /// Notes when a fault on the page was seen.

@@ -8,7 +8,6 @@ use crate::descriptors::{forget, guard};
 use crate::desk::StoreDesk;
 use crate::error::{StartError, os};
 use crate::files;
-use crate::filter;
 use crate::gone::end_service;
 use crate::heap;
 use crate::hints::{Hints, Said};
@@ -178,6 +177,7 @@ impl Engine {
                 profile: made.profile,
                 inherited: Stats::default(),
                 waiting: 0,
+                ahead: 0,
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),
                 migration,
@@ -350,10 +350,12 @@ impl Engine {
         let Some(mut core) = self.enter(|| wait.forker) else {
             return;
         };
-        wait.is_there = match self.calibration.owns(wait.addr) {
-            true => self.calibration.bring(&core.host.uffd),
-            false => core.host.map_ahead(wait.lpn, wait.addr),
-        };
+        if self.calibration.owns(wait.addr) {
+            wait.is_there = self.calibration.bring(&core.host.uffd);
+            return;
+        }
+        wait.is_there = core.host.map_ahead(wait.lpn, wait.addr);
+        core.ahead += u32::from(wait.is_there);
     }
 
     /// Maps a page whose moment has come, if it is not yet there, and wakes its threads.
@@ -374,6 +376,7 @@ impl Engine {
 
     fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
         core.waiting -= 1;
+        core.ahead -= u32::from(wait.is_there);
         let lpn = wait.lpn;
         let is_settled = core.host.settle(lpn, wait.addr, wait.is_there);
         let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
@@ -444,20 +447,6 @@ impl Engine {
     /// Sets a counter from outside the fault path.
     pub fn set_count(&self, counter: Counter, n: u64) {
         calm(|| self.core.lock().live.change().set(counter, n));
-    }
-
-    /// Writes the last figures and marks the block as ended.
-    pub fn finish(&self) {
-        calm(|| {
-            let core = self.core.lock();
-            core.publish();
-            // A filter may end the thread for the question.
-            if !filter::is_set() {
-                let faults = sluice_region::major_faults();
-                core.live.change().set(Counter::MajorFaults, faults);
-            }
-            core.live.block().ended.store(1, Release);
-        });
     }
 
     /// The core, for a thread of the runtime.

@@ -143,6 +143,12 @@ pub enum StartError {
         /// The session's directory.
         dir: PathBuf,
     },
+    /// A filter, under which the process was started, answers a call by SIGSYS.
+    #[error(
+        "a filter of system calls, under which this program was started, answers `{0}` by \
+         SIGSYS: the emulation needs that call; start the program without the filter"
+    )]
+    SentBack(&'static str),
     /// Signal mode cannot have its signal.
     #[error("cannot install a SIGBUS handler")]
     Handler,

@@ -218,7 +218,7 @@ impl Core {
         unsafe { *engine.events.get() = self.host.uffd.events() };
         self.forget_kernels_notes();
         self.drop_what_nobody_brought(engine.arena.0);
-        self.waiting = 0;
+        (self.waiting, self.ahead) = (0, 0);
         Ok(())
     }
 

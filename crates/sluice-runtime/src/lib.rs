@@ -20,6 +20,7 @@ mod crowd;
 mod descriptors;
 mod desk;
 mod durable;
+mod ending;
 mod engine;
 mod entry;
 mod error;
@@ -97,7 +98,7 @@ pub use engine::Engine;
 pub use error::{SessionError, StartError};
 pub use file_ranges::{FilePart, drop_view};
 pub use files::has_been_there;
-pub use filter::{is_set as has_filter, note as note_filter};
+pub use filter::{is_set as has_filter, note as note_filter, sent_back};
 pub use heap::{allow as allow_heap, needed as heap_needs};
 pub use hired::dismiss as dismiss_threads;
 pub use kinds::{KindError, Kinds};
@@ -107,7 +108,9 @@ pub use maps::{is_alike, may_access};
 pub use memory_use::memory_use;
 pub use profile::Calls;
 pub use root::keep as keep_root;
-pub use sent::{begin_fork, begin_in_child, end_fork, hold_signals, leave_open, restore_signals};
+pub use sent::{
+    begin_fork, begin_in_child, end_fork, hold_signals, is_forker, leave_open, restore_signals,
+};
 pub use session::{BUILD, OnDevice, Session, Store, Trap};
 pub use settings::{LiveSettings, MigrationPolicy, OnLongDelay};
 pub use shared::SharedBacking;

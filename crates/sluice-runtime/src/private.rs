@@ -8,6 +8,7 @@
 
 use crate::sources::Sources;
 use crate::store::Stash;
+use core::ops::Range;
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write, raw_madvise};
 
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
@@ -106,6 +107,11 @@ impl PrivateBacking {
     pub fn give_to_children(&self) -> Result<(), i32> {
         // SAFETY: our own memory, whose contents stay.
         unsafe { raw_madvise(self.arena.addr(), self.arena.len(), libc::MADV_DOFORK) }
+    }
+
+    /// The addresses of the limbo pages.
+    pub fn limbo(&self) -> Range<usize> {
+        self.limbo.addr()..self.limbo.addr() + self.limbo.len()
     }
 
     /// The arena's addresses.

@@ -7,8 +7,9 @@
 //!
 //! - SIGBUS in signal mode. The program's stack, and what a fork touches, may be missing. But the
 //!   runtime's own handler is there first. It notes what was only sent, and the thread sends that
-//!   to itself when it is done. In event mode no miss comes as a signal. (One that is sent while a
-//!   miss's own is on its way is lost: to the kernel they are the same.)
+//!   to itself when it is done. In event mode no miss comes as a signal. (One that is sent to a
+//!   thread, and not to its process, is lost while a miss's own is on its way there: the kernel
+//!   keeps one of a kind for each thread, and leaves no trace of the other.)
 //! - SIGSYS, once the program has it sent for system calls. Its handler may answer those of the
 //!   runtime as well, and the kernel does not say before which is which. So one that is only sent
 //!   does not wait in such a program.

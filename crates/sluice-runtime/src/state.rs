@@ -118,6 +118,8 @@ pub struct Core {
     pub(crate) inherited: Stats,
     /// Threads that wait for a page.
     pub(crate) waiting: u32,
+    /// Those among them whose page is there ahead of its moment.
+    pub(crate) ahead: u32,
     /// When the page mapped last arrived, as the model says, ns.
     pub(crate) arrived_ns: u64,
     /// What the program has said of its memory.

@@ -133,6 +133,26 @@ impl Engine {
         }
     }
 
+    /// The same of memory that the runtime has served for itself.
+    pub fn own_from(&self, start: usize, end: usize) -> (usize, bool) {
+        let limbo = calm(|| match &self.core().host.backing {
+            Backing::Private(b) => b.limbo(),
+            Backing::Shared(_) => 0..0,
+        });
+        let own = [limbo, self.calibration.range()];
+        let here = own.iter().find(|range| range.contains(&start));
+        let next = own.iter().map(|range| range.start);
+        match here {
+            Some(range) => (range.end.min(end), true),
+            None => (
+                next.filter(|at| (start..end).contains(at))
+                    .min()
+                    .unwrap_or(end),
+                false,
+            ),
+        }
+    }
+
     /// How far a range of whole pages of the arena is alike from its start on: the end of that
     /// part, and whether it has left the device.
     pub fn alike_from(&self, start: usize, end: usize) -> (usize, bool) {

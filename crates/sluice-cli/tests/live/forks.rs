@@ -1,6 +1,6 @@
 //! Forks of programs with several threads, some of which wait for pages meanwhile.
 
-use crate::abuse::small;
+use crate::abuse::{all_well, small};
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, TRAPS};
 
@@ -84,6 +84,12 @@ fn a_program_may_have_any_number_of_handlers_of_forks() {
             "{trap}: {none} traps, and {many} with handlers"
         );
     }
+}
+
+/// Its children had no memory of the device.
+#[test]
+fn a_second_c_library_may_fork() {
+    all_well(helper!("abuse_other_libc.c"), &["forks"]);
 }
 
 /// The threads that bring pages in went with the parent: the child read zeros.

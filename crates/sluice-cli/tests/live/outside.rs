@@ -1,6 +1,6 @@
 //! Programs that the preload library cannot enter, or where it can do nothing: a warning says so.
 
-use crate::abuse::{small, within_limit};
+use crate::abuse::{fault, small, within_limit};
 use crate::build::{compile, for_all_users, helper};
 use crate::sluice::{Outcome, Sluice, TRAPS, finish};
 use std::process::Command;
@@ -54,6 +54,16 @@ fn so_are_those_of_another_user_or_in_a_sandbox() {
         let itself = Sluice::run(trap).program(as_nobody.split(' ').chain(["true"]));
         assert_eq!(itself.status.code(), Some(2), "{itself:#?}");
         assert!(itself.stderr.contains("Permission denied"), "{itself:#?}");
+    }
+}
+
+/// With signals held back SIGSYS ended it, at the first of the runtime's calls of that kind.
+#[test]
+fn so_are_those_under_a_filter_that_sends_calls_back() {
+    let program = helper!("abuse_filtered.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare([program]));
+        assert_eq!((fault(&out), outside(&out)), (None, 1), "{out:#?}");
     }
 }
 

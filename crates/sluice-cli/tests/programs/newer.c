@@ -114,6 +114,7 @@ static void scans(void) {
         CHECK(scan(round % 2, PROTECTS | MUST_PROTECT, at, PAGE) == -1 && errno == EPERM);
         CHECK(scan(round % 2, PROTECTS | 1 << 20, at, PAGE) == -1 && errno == EINVAL);
         CHECK(scan(round % 2, PROTECTS, all, 3 * BYTES) == 0);
+        CHECK(scan(round % 2, PROTECTS, NULL, (1ull << 47) - PAGE) == 0);
         use_others();
         CHECK(wrong_words((uint64_t *)at, PAGES * PER_PAGE, round) == 0);
     }
