@@ -2,9 +2,8 @@
 //! mode holds a thread on a CPU for a moment. It must not undo a choice that falls into it, and
 //! what the thread makes or asks for meanwhile must not take that CPU for all that it has.
 
-use crate::buffers::with_pages;
+use crate::buffers::{Code, with_pages};
 use crate::device::engine;
-use crate::names::Code;
 use crate::next;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};

@@ -258,6 +258,16 @@ answers! {
     *mut libc::DIR, |r| r.is_null()
 }
 
+/// What functions of threads return: 0 or an error.
+#[derive(Clone, Copy)]
+pub struct Code(pub c_int);
+
+impl Answer for Code {
+    fn met_missing_page(&self) -> bool {
+        self.0 == libc::EFAULT
+    }
+}
+
 /// Makes a call, again while it meets pages of its buffers that are missing.
 pub fn with_pages<R: Answer>(buffers: impl Buffers, mut call: impl FnMut() -> R) -> R {
     let mut result = call();

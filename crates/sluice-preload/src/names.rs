@@ -2,7 +2,7 @@
 
 use crate::answers::status;
 use crate::asked::no_such_call;
-use crate::buffers::{Answer, Buffers, One, Text, is_readable, with_pages};
+use crate::buffers::{Buffers, Code, One, Text, is_readable, with_pages};
 use crate::dispatch::by_libc;
 use crate::next;
 use crate::tried_again;
@@ -204,16 +204,6 @@ pub unsafe extern "C-unwind" fn __xmknod(
 ) -> c_int {
     // SAFETY: passed on.
     unsafe { __xmknodat(version, libc::AT_FDCWD, path, mode, device) }
-}
-
-/// What functions of threads return: 0 or an error.
-#[derive(Clone, Copy)]
-pub struct Code(pub c_int);
-
-impl Answer for Code {
-    fn met_missing_page(&self) -> bool {
-        self.0 == libc::EFAULT
-    }
 }
 
 macro_rules! of_threads {

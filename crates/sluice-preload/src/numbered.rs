@@ -5,10 +5,12 @@ use crate::buffers::with_pages;
 use crate::dispatch::by_libc;
 use crate::held::Held;
 use crate::mask::open_set;
-use crate::numbers::Call;
 use crate::waits::{events, watch, with_sets};
 use libc::{c_int, c_long, epoll_event, fd_set, itimerspec, itimerval, mq_attr, nfds_t, pollfd};
 use libc::{rusage, siginfo_t, size_t, timespec, timex, tms};
+
+/// What makes a call, given its arguments.
+pub type Call = unsafe fn(&[usize; 6]) -> c_long;
 
 /// Makes a call whose arguments are single values, by way of the stack: from the first of them on.
 macro_rules! holding {

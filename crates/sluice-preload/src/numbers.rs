@@ -10,7 +10,7 @@ use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, p
 use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};
 use crate::many::{recvmmsg, sendmmsg};
 use crate::next;
-use crate::numbered::{epoll_pwait, epoll_pwait2, held, ppoll, pselect, rt_sigsuspend};
+use crate::numbered::{Call, epoll_pwait, epoll_pwait2, held, ppoll, pselect, rt_sigsuspend};
 use crate::status::statx;
 use crate::taken::{getsockopt, mq_timedreceive, mq_timedsend, msgrcv, msgsnd};
 #[cfg(target_arch = "x86_64")]
@@ -47,9 +47,6 @@ pub unsafe fn moving(number: c_long, args: &[usize; 6]) -> Option<c_long> {
 
 const PTHREAD_CANCEL_DEFERRED: c_int = 0;
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
-
-/// What makes a call, given its arguments.
-pub type Call = unsafe fn(&[usize; 6]) -> c_long;
 
 /// One function for each number: which arguments of the call the hook gets, each as its type.
 macro_rules! calls {

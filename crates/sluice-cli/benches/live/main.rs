@@ -1,7 +1,7 @@
 //! What live emulation costs and how exact it is, each against a baseline of the same run.
 //!
-//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|programs|threads]..`;
-//! all without a name.
+//! `cargo bench -p sluice-cli --bench live -- NAME..`, where a name is `overhead`, `fidelity`,
+//! `hits`, `life`, `prefetch`, `programs` or `threads`; all without one.
 //! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7), and `RECORD=1` adds the figures to
 //! docs/measurements. As a test it runs once, small.
 
