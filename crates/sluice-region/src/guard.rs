@@ -160,14 +160,27 @@ pub fn unlock_byte(fd: i32, at: u64) {
     let _ = set_lock(fd, at, libc::F_UNLCK);
 }
 
+/// How a process has a file that it locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Nobody else has it.
+    Alone,
+    /// Others may have it in this way, too. The file need not be open for writing.
+    Shared,
+}
+
 /// Locks all of an open file for this process, until it closes any descriptor of the file. `None`
 /// if that is done; otherwise the process that has it, or 0 for one that is not visible.
 ///
 /// # Errors
 /// If the file system has no such locks.
-pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
+pub fn lock_for_process(fd: i32, hold: Hold) -> Result<Option<i32>> {
+    let kind = match hold {
+        Hold::Alone => libc::F_WRLCK,
+        Hold::Shared => libc::F_RDLCK,
+    };
     loop {
-        let mut lock = whole(libc::F_WRLCK);
+        let mut lock = whole(kind);
         // SAFETY: a live request; the kernel refuses a number that is no descriptor.
         let locked = unsafe { libc::fcntl(fd, libc::F_SETLK, &raw mut lock) };
         match Error::last_os_error() {
@@ -190,7 +203,7 @@ pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
 /// # Errors
 /// If the file system has no such locks.
 pub fn holder(fd: i32) -> Result<Option<i32>> {
-    let mut lock = whole(libc::F_RDLCK);
+    let mut lock = whole(libc::F_WRLCK);
     // SAFETY: a live request; the kernel refuses a number that is no descriptor.
     match unsafe { libc::fcntl(fd, libc::F_GETLK, &raw mut lock) } {
         0 if lock.l_type == libc::F_UNLCK as libc::c_short => Ok(None),

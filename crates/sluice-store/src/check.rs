@@ -52,6 +52,17 @@ pub(crate) struct Judged {
     pub number: u64,
 }
 
+impl Judged {
+    fn damaged(page: u64, why: &'static str) -> Judged {
+        Judged {
+            page,
+            found: Found::Damage(why),
+            torn: None,
+            number: 0,
+        }
+    }
+}
+
 /// What a store is of, by its header alone.
 ///
 /// # Errors
@@ -74,17 +85,26 @@ pub fn shape_of(medium: &impl Medium) -> Result<Shape, Error> {
 /// # Errors
 /// If nothing can be said of its pages.
 pub fn check(medium: &impl Medium) -> Result<Report, Error> {
-    let shape = shape_of(medium)?;
+    read(medium, &shape_of(medium)?, |_| ())
+}
+
+/// As [`check`], and calls with each page that has an entry.
+pub(crate) fn read(
+    medium: &impl Medium,
+    shape: &Shape,
+    mut each: impl FnMut(&Judged),
+) -> Result<Report, Error> {
     let mut report = Report {
         stored: 0,
         torn: 0,
         damaged: 0,
         first_damaged: Vec::new(),
         writes: 0,
-        flushed: mark(medium, &shape)?,
+        flushed: mark(medium, shape)?,
         shape: shape.clone(),
     };
-    each_page(medium, &shape, report.flushed, |judged| {
+    each_page(medium, shape, report.flushed, |judged| {
+        each(&judged);
         report.torn += u64::from(judged.torn.is_some());
         report.writes = report.writes.max(judged.number);
         match judged.found {
@@ -101,22 +121,32 @@ pub fn check(medium: &impl Medium) -> Result<Report, Error> {
     Ok(report)
 }
 
-impl Report {
-    /// Why a device cannot go on with this store.
+impl Shape {
+    /// Why a device cannot go on with a store of this shape.
     ///
     /// # Errors
-    /// If it is of something else, or damaged.
-    pub fn is_fit_for(&self, pages: u64, device: &str) -> Result<(), Error> {
+    /// If it is of something else.
+    pub(crate) fn is_fit_for(&self, pages: u64, device: &str) -> Result<(), Error> {
         let page = PAGE as u64;
-        if self.shape.pages != pages {
-            let (found, wanted) = (self.shape.pages * page, pages * page);
+        if self.pages != pages {
+            let (found, wanted) = (self.pages * page, pages * page);
             return Err(Error::Capacity { found, wanted });
         }
         let wanted = cut(device).to_owned();
-        if self.shape.device != wanted {
-            let found = self.shape.device.clone();
+        if self.device != wanted {
+            let found = self.device.clone();
             return Err(Error::Device { found, wanted });
         }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// Why nobody can go on with this store.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn is_whole(&self) -> Result<(), Error> {
         match self.first_damaged.first() {
             Some((first, _)) => Err(Error::Damaged {
                 count: self.damaged,
@@ -151,12 +181,11 @@ pub(crate) fn each_page(
     mark: u64,
     mut each: impl FnMut(Judged),
 ) -> Result<(), Error> {
-    let failed = || Error::system("reading the store");
     let mut entries = vec![0; (TOGETHER * BOTH_BYTES) as usize];
     let mut next = 0;
     while next < shape.pages {
         let data = medium.next_data(shape.entry_at(next, 0));
-        let data = data.map_err(failed())?;
+        let data = data.map_err(Error::system("reading the store"))?;
         let Some(first) = data.and_then(|at| shape.page_of(at)) else {
             break;
         };
@@ -164,10 +193,12 @@ pub(crate) fn each_page(
         let count = TOGETHER.min(shape.pages - first);
         let part = &mut entries[..(count * BOTH_BYTES) as usize];
         let read = medium.read(part, shape.entry_at(first, 0));
-        read.map_err(failed())?;
-        for (page, both) in (first..).zip(part.chunks_exact(BOTH_BYTES as usize)) {
-            if both.iter().any(|byte| *byte != 0) {
-                each(judge(medium, shape, mark, page, both)?);
+        for (page, both) in (first..).zip(part.chunks_exact_mut(BOTH_BYTES as usize)) {
+            // A bad sector takes away its own pages, and no others.
+            if read.is_err() && medium.read(both, shape.entry_at(page, 0)).is_err() {
+                each(Judged::damaged(page, "unreadable entries"));
+            } else if both.iter().any(|byte| *byte != 0) {
+                each(judge(medium, shape, mark, page, both));
             }
         }
         next = first + count;
@@ -178,14 +209,9 @@ pub(crate) fn each_page(
 /// What a page's entries and contents come to.
 ///
 /// The later write counts if its contents are whole. If they are not, and it was not flushed, it
-/// was cut off, and the one before counts. What was flushed and is not whole is damage.
-fn judge(
-    medium: &impl Medium,
-    shape: &Shape,
-    mark: u64,
-    page: u64,
-    both: &[u8],
-) -> Result<Judged, Error> {
+/// was cut off, and the one before counts. What was flushed and is not whole is damage. A disk may
+/// be unable to read what it was writing when its power went.
+fn judge(medium: &impl Medium, shape: &Shape, mark: u64, page: u64, both: &[u8]) -> Judged {
     let mut judged = Judged {
         page,
         found: Found::Nothing,
@@ -209,21 +235,23 @@ fn judge(
         judged.found = Found::Damage("two slots with the same write");
     }
     if judged.found != Found::Nothing {
-        return Ok(judged);
+        return judged;
     }
     let mut contents = vec![0; PAGE];
     for (slot, entry) in written {
         let read = medium.read(&mut contents, shape.slot_at(page, slot));
-        read.map_err(Error::system("reading the store"))?;
-        if checksum(shape.identity, &contents) == entry.sum {
+        if read.is_ok() && checksum(shape.identity, &contents) == entry.sum {
             judged.found = Found::Slot(slot, entry);
-            return Ok(judged);
+            return judged;
         }
         if entry.number <= mark || judged.torn.is_some() {
-            judged.found = Found::Damage("the checksum of its contents");
-            return Ok(judged);
+            judged.found = Found::Damage(match read {
+                Ok(()) => "the checksum of its contents",
+                Err(_) => "unreadable contents",
+            });
+            return judged;
         }
         judged.torn = Some(slot);
     }
-    Ok(judged)
+    judged
 }

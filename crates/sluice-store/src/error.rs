@@ -54,8 +54,10 @@ pub enum Error {
     },
     /// It is of another device.
     #[error(
-        "a store of device \"{found}\", and this one is \"{wanted}\"; run with `--device {found}`, \
-         or name another store"
+        "a store of device \"{0}\", and this one is \"{1}\"; run with `--device {0}`, or name \
+         another store",
+        found.escape_debug(),
+        wanted.escape_debug()
     )]
     Device {
         /// Of the store.

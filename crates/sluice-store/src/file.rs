@@ -5,14 +5,14 @@ use crate::check::Report;
 use crate::error::Error;
 use crate::format::{MAGIC, SECTOR, Shape};
 use crate::keeper::Keeper;
-use crate::lock::lock;
+use crate::lock::{lock, lock_to_look};
 use crate::medium::Medium;
 use crate::store::Store;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A store is made under its name with this behind it, and then renamed.
@@ -78,7 +78,8 @@ fn not_held(file: &File) -> Result<(), Error> {
 /// If it cannot be read.
 pub fn is_to_be_made(path: &Path) -> Result<bool, Error> {
     match path.metadata() {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+        // A store is not made where a link leads that leads nowhere.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path.symlink_metadata().is_err()),
         Ok(found) if found.file_type().is_block_device() => {
             is_blank(&plain(path, OpenOptions::new().read(true))?)
         }
@@ -107,13 +108,13 @@ pub fn open(path: &Path, pages: u64, device: &str) -> Result<(Store<File>, Repor
     })
 }
 
-/// Opens a store to look at it. Nobody may have it.
+/// Opens a store to look at it. Nobody may have it, and nobody gets it meanwhile.
 ///
 /// # Errors
 /// If it cannot be read, or somebody has it.
 pub fn open_to_look(path: &Path) -> Result<File, Error> {
     let file = plain(path, OpenOptions::new().read(true))?;
-    not_held(&file)?;
+    lock_to_look(&file)?;
     Ok(file)
 }
 
@@ -173,6 +174,10 @@ fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, F
     options.read(true).write(true).create(true).mode(0o600);
     let file = plain(&new, &mut options)?;
     lock(&file)?;
+    if !is_named(&file, &new) {
+        let by_another = io::ErrorKind::AlreadyExists.into();
+        return Err(Error::system("making the store")(by_another));
+    }
     let made = fill(file, shape, memory).and_then(|keeper| {
         let named = renameat_with(CWD, &new, CWD, path, RenameFlags::NOREPLACE);
         named.map_err(|e| Error::system("naming the store")(e.into()))?;
@@ -192,6 +197,13 @@ fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, F
         }
         _ => Ok(keeper),
     }
+}
+
+/// Whether a name is still that of a file. Between the opening and the lock another command may have
+/// made it its store, and ended.
+fn is_named(file: &File, path: &Path) -> bool {
+    let identity = |found: io::Result<Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+    identity(file.metadata()) == identity(path.symlink_metadata())
 }
 
 /// Makes a file a store.
@@ -219,5 +231,33 @@ fn may_replace(new: &Path) -> Result<(), Error> {
     match found.is_file() && is_ours {
         true => Ok(()),
         false => Err(Error::Taken(new.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was a store by then had been emptied to make another one.
+    #[test]
+    fn a_file_that_has_become_a_store_is_not_made_one_again() {
+        let folder = tempfile::tempdir().expect("room");
+        let (new, store) = (folder.path().join("store.new"), folder.path().join("store"));
+        let file = File::create(&new).expect("room");
+        assert!(is_named(&file, &new));
+        std::fs::rename(&new, &store).expect("ours");
+        assert!(!is_named(&file, &new), "nothing has the name");
+        File::create(&new).expect("room");
+        assert!(!is_named(&file, &new), "another has it");
+    }
+
+    /// All of the memory was written before such a link was an error.
+    #[test]
+    fn no_store_is_made_where_a_link_leads_nowhere() {
+        let folder = tempfile::tempdir().expect("room");
+        let link = folder.path().join("link");
+        assert!(is_to_be_made(&link).expect("a folder"));
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), &link).expect("room");
+        assert!(!is_to_be_made(&link).expect("a folder"));
     }
 }

@@ -9,7 +9,7 @@ use crate::format::Shape;
 use crate::medium::Medium;
 use crate::store::Store;
 use core::ops::Range;
-use std::io::{Error as IoError, Result as IoResult};
+use std::io::{Error as IoError, ErrorKind, Result as IoResult};
 
 /// Pages that are read together.
 const TOGETHER: usize = 64;
@@ -67,6 +67,11 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
         Pages(0..self.store.shape().pages)
     }
 
+    /// The memory.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
     /// The store.
     pub fn store(&self) -> &Store<S> {
         &self.store
@@ -77,10 +82,11 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     /// # Errors
     /// What the system says, or that the store is damaged; the memory may be half done.
     pub fn load(&mut self) -> Result<u64, LoadError> {
-        let bytes = self.store.shape().pages * PAGE as u64;
-        self.memory.punch(0, bytes).map_err(LoadError::Memory)?;
+        let pages = self.store.shape().pages;
+        let punched = self.memory.punch(0, pages * PAGE as u64);
+        punched.map_err(LoadError::Memory)?;
         let (mut contents, mut next, mut loaded) = ([0; PAGE], 0, 0);
-        while let Some(page) = self.store.next_page(next) {
+        while let Some(page) = self.store.next_page(next..pages) {
             self.store
                 .get(page, &mut contents)
                 .map_err(LoadError::Store)?;
@@ -110,7 +116,7 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
         let mut kept = Kept::default();
         let mut contents = vec![0; TOGETHER * PAGE];
         let mut next = pages.0.start;
-        while let Some(first) = self.next_used(next)?.filter(|page| *page < pages.0.end) {
+        while let Some(first) = self.next_used(next..pages.0.end)? {
             let count = (pages.0.end - first).min(TOGETHER as u64);
             let contents = &mut contents[..count as usize * PAGE];
             self.memory.read(contents, first * PAGE as u64)?;
@@ -129,9 +135,17 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     /// Makes all that was written durable.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says, or that the memory has more than the device: that is not kept.
     pub fn flush(&mut self) -> IoResult<()> {
-        self.store.flush()
+        self.store.flush()?;
+        let end = self.store.shape().pages * PAGE as u64;
+        match self.memory.next_data(end)? {
+            None => Ok(()),
+            Some(at) => {
+                let why = format!("the device ends at {end}, and its memory has bytes at {at}");
+                Err(IoError::new(ErrorKind::FileTooLarge, why))
+            }
+        }
     }
 
     fn contents(&self, page: u64) -> IoResult<[u8; PAGE]> {
@@ -140,11 +154,16 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
         Ok(contents)
     }
 
-    /// The first page from this one on of which the memory or the store has anything.
-    fn next_used(&self, from: u64) -> IoResult<Option<u64>> {
-        let in_memory = self.memory.next_data(from * PAGE as u64)?;
+    /// The first of some pages of which the memory or the store has anything.
+    fn next_used(&self, pages: Range<u64>) -> IoResult<Option<u64>> {
+        if pages.is_empty() {
+            return Ok(None);
+        }
+        let in_memory = self.memory.next_data(pages.start * PAGE as u64)?;
         let in_memory = in_memory.map(|at| at / PAGE as u64);
-        let in_store = self.store.next_page(from);
-        Ok(in_memory.into_iter().chain(in_store).min())
+        let in_memory = in_memory.filter(|page| *page < pages.end);
+        // No further: all states would be looked at again for each page of the memory.
+        let before = pages.start..in_memory.unwrap_or(pages.end);
+        Ok(self.store.next_page(before).or(in_memory))
     }
 }

@@ -1,10 +1,11 @@
 //! The pages of a device, each in one of two slots, so that what is durable is never written over.
 
 use crate::PAGE;
-use crate::check::{Found, Report, check, cut, each_page};
+use crate::check::{Found, Report, cut, read, shape_of};
 use crate::error::Error;
 use crate::format::{ENTRY_BYTES, Entry, MARK_AT, SECTOR, Shape, checksum, mark_to_bytes};
 use crate::medium::Medium;
+use core::ops::Range;
 use std::io::{Error as IoError, Result as IoResult};
 
 /// The page has contents, or has had since the start.
@@ -57,10 +58,7 @@ impl<M: Medium> Store<M> {
         self.medium.sync()?;
         self.medium.write(&self.shape.to_bytes(), 0)?;
         self.medium.sync()?;
-        match self.pending.is_empty() {
-            true => Ok(()),
-            false => self.flush(),
-        }
+        self.mark_if_pending()
     }
 
     /// Bytes of the file of a device's store.
@@ -87,15 +85,15 @@ impl<M: Medium> Store<M> {
     /// # Errors
     /// If it is of something else, or damaged.
     pub fn open(mut medium: M, pages: u64, device: &str) -> Result<(Store<M>, Report), Error> {
+        let shape = shape_of(&medium)?;
+        shape.is_fit_for(pages, device)?;
         // What an earlier process wrote is in the system's memory perhaps.
         let synced = medium.sync();
         synced.map_err(Error::system("flushing the store"))?;
-        let report = check(&medium)?;
-        report.is_fit_for(pages, device)?;
-        let mut store = Store::new(medium, report.shape.clone());
+        let mut store = Store::new(medium, shape);
         let mut torn = Vec::new();
         let (state, sums) = (&mut store.state, &mut store.sums);
-        each_page(&store.medium, &store.shape, report.flushed, |judged| {
+        let report = read(&store.medium, &store.shape, |judged| {
             torn.extend(judged.torn.map(|slot| (judged.page, slot)));
             if let Found::Slot(slot, entry) = judged.found {
                 let both = [HAS | DURABLE, HAS | DURABLE | SECOND | DURABLE_SECOND];
@@ -103,14 +101,19 @@ impl<M: Medium> Store<M> {
                 sums[judged.page as usize] = entry.sum;
             }
         })?;
-        store.next = 1 + report.writes.max(report.flushed);
+        report.is_whole()?;
+        let last = report.writes.max(report.flushed);
+        store.next = last.checked_add(1).ok_or(Error::Header)?;
         for (page, slot) in torn {
             let at = store.shape.entry_at(page, slot);
             let cleared = store.medium.write(&[0; ENTRY_BYTES], at);
             cleared.map_err(Error::system("writing the store"))?;
         }
-        let flushed = store.flush();
-        flushed.map_err(Error::system("flushing the store"))?;
+        // Else nothing is written, for which a full disk might have no room.
+        if report.writes > report.flushed {
+            let flushed = store.mark_durable();
+            flushed.map_err(Error::system("flushing the store"))?;
+        }
         Ok((store, report))
     }
 
@@ -124,11 +127,11 @@ impl<M: Medium> Store<M> {
         self.state[page as usize] & (HAS | UNKNOWN) != 0
     }
 
-    /// The first page from this one on that it has.
-    pub fn next_page(&self, from: u64) -> Option<u64> {
-        let rest = self.state.get(from as usize..)?;
-        let found = rest.iter().position(|state| *state != 0)?;
-        Some(from + found as u64)
+    /// The first of some pages that it has.
+    pub fn next_page(&self, pages: Range<u64>) -> Option<u64> {
+        let states = &self.state[pages.start as usize..pages.end as usize];
+        let found = states.iter().position(|state| *state != 0)?;
+        Some(pages.start + found as u64)
     }
 
     /// The contents of a page.
@@ -171,6 +174,8 @@ impl<M: Medium> Store<M> {
         }
         self.check_whole()?;
         self.check_length()?;
+        let no_number = || IoError::other("the store has no number left for a write");
+        let next = self.next.checked_add(1).ok_or_else(no_number)?;
         let at = page as usize;
         let state = self.state[at];
         let slot = slot_to_write(state);
@@ -182,7 +187,7 @@ impl<M: Medium> Store<M> {
             number: self.next,
             sum: checksum(self.shape.identity, contents),
         };
-        self.next += 1;
+        self.next = next;
         let place = self.shape.slot_at(page, slot);
         self.medium.write(contents, place)?;
         let bytes = entry.to_bytes(self.shape.identity, page, slot);
@@ -204,6 +209,17 @@ impl<M: Medium> Store<M> {
     pub fn flush(&mut self) -> IoResult<()> {
         self.check_whole()?;
         self.check_place()?;
+        self.mark_if_pending()
+    }
+
+    fn mark_if_pending(&mut self) -> IoResult<()> {
+        match self.pending.is_empty() {
+            true => Ok(()),
+            false => self.mark_durable(),
+        }
+    }
+
+    fn mark_durable(&mut self) -> IoResult<()> {
         self.clear_failed()?;
         self.sync()?;
         self.write_mark()?;

@@ -109,7 +109,8 @@ fn tell(report: &Report) -> Result<(), Error> {
     let shape = &report.shape;
     let mut rows = Rows::new(12);
     rows.row("version", VERSION);
-    rows.row("device", &shape.device);
+    // Who has written the store may be anybody.
+    rows.row("device", shape.device.escape_debug());
     rows.row("identity", format_args!("{:016x}", shape.identity));
     rows.row("capacity", Bytes(shape.pages * PAGE_BYTES));
     rows.row("stored", format_args!("{} pages", report.stored));

@@ -92,6 +92,10 @@ fn what_is_no_store_of_this_device_is_refused() {
     damaged_pages(&rig, &store, &whole);
     fs::write(&store, &whole).expect("room");
     rig.does("event", "check 512 1");
+    // No flush of such a file succeeds, and that is not what is wrong with it.
+    let other = rig.run_with("event", Path::new("/proc/version"));
+    let why = ["--store file:/proc/version", "not a store of Sluice"];
+    is_refused(&other.program(["true"]), &why);
 }
 
 fn damaged_pages(rig: &Rig, store: &Path, whole: &[u8]) {
