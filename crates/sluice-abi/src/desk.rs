@@ -173,18 +173,14 @@ impl Desk {
         self.asks.iter().enumerate().find_map(|(at, ask)| {
             let state = ask.state.load(Relaxed);
             let number = state / PHASES + 1;
-            let step = |from, to| {
-                ask.state
-                    .compare_exchange(from, to, AcqRel, Relaxed)
-                    .is_ok()
-            };
-            if state % PHASES != FREE || !step(state, number * PHASES + CLAIMED) {
+            let claimed = number * PHASES + CLAIMED;
+            let claim = || ask.state.compare_exchange(state, claimed, AcqRel, Relaxed);
+            if state % PHASES != FREE || claim().is_err() {
                 return None;
             }
             ask.put(wanted);
-            // It was given up if this thread was stopped for long in between.
-            step(number * PHASES + CLAIMED, number * PHASES + POSTED)
-                .then_some(Ticket { at, number })
+            ask.state.store(number * PHASES + POSTED, Release);
+            Some(Ticket { at, number })
         })
     }
 
@@ -235,10 +231,11 @@ impl Desk {
         core::array::from_fn(|at| self.asks[at].state.load(Acquire))
     }
 
-    /// Frees answers that nobody has fetched since: their askers have ended.
+    /// Frees answers that nobody has fetched since: their askers have ended. A place that somebody
+    /// has claimed stays, for who was stopped in between still writes to it.
     pub fn give_up(&self, before: &[u64; ASKS]) {
         for (ask, state) in self.asks.iter().zip(before) {
-            if matches!(state % PHASES, CLAIMED | DONE) {
+            if state % PHASES == DONE {
                 let free = state / PHASES * PHASES + FREE;
                 let _ = ask.state.compare_exchange(*state, free, AcqRel, Relaxed);
             }
@@ -312,6 +309,23 @@ mod tests {
         let again = desk.post(wanted).unwrap();
         assert_eq!(desk.look(tickets[0]), Progress::GivenUp);
         assert_eq!(desk.look(again), Progress::Waits);
+    }
+
+    /// A thread that was stopped while it asked went on over the request of another, which had its
+    /// place by then: the other's pages were said to be durable, and these were flushed.
+    #[test]
+    fn a_place_belongs_to_who_has_claimed_it() {
+        let desk = Desk::default();
+        let slow = &desk.asks[0];
+        slow.state.store(PHASES + CLAIMED, Relaxed);
+        for _ in 0..2 {
+            desk.give_up(&desk.held());
+        }
+        let other = Wanted::Flush { first: 9, count: 1 };
+        desk.post(other).unwrap();
+        slow.put(Wanted::Flush { first: 3, count: 1 });
+        let (_, found) = desk.next(None).unwrap();
+        assert_eq!(found, other);
     }
 
     #[test]

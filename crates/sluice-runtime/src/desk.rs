@@ -22,6 +22,9 @@ use std::path::Path;
 const DEAD_AFTER_NS: u64 = 10_000_000_000;
 /// A thread that waits for an answer looks this often whether the server lives.
 const LOOK_NS: u64 = 50_000_000;
+/// What lies between two looks counts as so much silence at most. One who was stopped (Ctrl-Z) has
+/// heard nothing meanwhile, and the server was stopped with it.
+const HEARD_NS: u64 = 2 * LOOK_NS;
 
 /// The mapped desk.
 #[derive(Debug)]
@@ -30,14 +33,15 @@ pub struct StoreDesk {
     pages: u64,
 }
 
-/// Pages that are to be durable, and since when the server has shown no life.
+/// Pages that are to be durable, and for how long the server has shown no life.
 #[derive(Debug)]
 pub struct Asked {
     pages: Range<u64>,
     /// The request at the desk. While too many others ask there is none.
     ticket: Option<Ticket>,
     beats: u32,
-    since_ns: u64,
+    looked_ns: u64,
+    silent_ns: u64,
 }
 
 impl StoreDesk {
@@ -84,7 +88,8 @@ impl StoreDesk {
             pages: pages.clone(),
             ticket: self.post(pages),
             beats: self.desk().beats.load(Acquire),
-            since_ns: now_ns(),
+            looked_ns: now_ns(),
+            silent_ns: 0,
         }
     }
 
@@ -110,13 +115,19 @@ impl StoreDesk {
             Some(Progress::GivenUp) => asked.ticket = self.post(&asked.pages),
             Some(Progress::Waits) | None => {}
         }
-        let beats = self.desk().beats.load(Acquire);
-        if beats != asked.beats {
-            (asked.beats, asked.since_ns) = (beats, now_ns());
-        }
         let is_served = self.desk().state() == DeskState::Open;
-        let is_alive = now_ns() < asked.since_ns + DEAD_AFTER_NS;
-        (!is_served || !is_alive).then_some(Err(libc::EIO))
+        (!is_served || !self.is_alive(asked)).then_some(Err(libc::EIO))
+    }
+
+    /// Whether the server has shown life, or it is not long since it has.
+    fn is_alive(&self, asked: &mut Asked) -> bool {
+        let (beats, now_ns) = (self.desk().beats.load(Acquire), now_ns());
+        asked.silent_ns += now_ns.saturating_sub(asked.looked_ns).min(HEARD_NS);
+        if beats != asked.beats {
+            (asked.beats, asked.silent_ns) = (beats, 0);
+        }
+        asked.looked_ns = now_ns;
+        asked.silent_ns < DEAD_AFTER_NS
     }
 
     /// Waits until pages are durable.
@@ -168,6 +179,25 @@ mod tests {
         desk.desk().give_up(&desk.desk().held());
         desk.desk().set_state(DeskState::Closed);
         assert_eq!(desk.look(&mut asked), Some(Err(libc::EIO)));
+    }
+
+    /// A flush that was under way when the program and its command were stopped for long had failed
+    /// when both went on.
+    #[test]
+    fn a_server_is_dead_that_was_heard_of_no_more_and_not_one_to_whom_nobody_listened() {
+        let desk = desk();
+        let mut asked = desk.ask(&(3..5));
+        let mut pass = |ns: u64| {
+            asked.looked_ns = now_ns().saturating_sub(ns);
+            desk.look(&mut asked)
+        };
+        assert_eq!(pass(2 * DEAD_AFTER_NS), None, "it was stopped");
+        let looks = (1..).take_while(|_| pass(LOOK_NS).is_none()).count();
+        let expected = (DEAD_AFTER_NS - HEARD_NS) / LOOK_NS;
+        assert!(looks as u64 <= expected, "{looks} looks");
+        assert!(looks as u64 > expected / 2, "{looks} looks");
+        desk.desk().beats.fetch_add(1, AcqRel);
+        assert_eq!(pass(LOOK_NS), None, "it lives");
     }
 
     /// A thread that finds no place at the desk gets the next one that is free.
