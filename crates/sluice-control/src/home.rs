@@ -196,6 +196,17 @@ pub fn command_of(session: &Path, user: u32) -> Option<u32> {
     running_owner(session, user)
 }
 
+/// Whether the command of a session has ended, as far as can be known: numbers of processes mean
+/// something in the PID namespace of the command alone.
+pub fn has_lost_its_command(session: &Path, user: u32) -> bool {
+    let namespace = |text: &str| text.trim_end().rsplit(' ').next().map(ToOwned::to_owned);
+    let of_session = read_small(&session.join(OWNER_FILE), user, OWNER_MAX);
+    let own = owner_text(std::process::id());
+    let (of_session, own) = (of_session.as_deref(), own.as_deref());
+    let is_known = own.is_some() && of_session.and_then(namespace) == own.and_then(namespace);
+    is_known && running_owner(session, user).is_none()
+}
+
 /// What an owner file says of a process: its id, when it was started, and in which PID namespace
 /// that holds.
 pub fn owner_text(pid: u32) -> Option<String> {
@@ -313,6 +324,7 @@ mod tests {
         let text = owner_text(own).unwrap();
         std::fs::write(&file, &text).unwrap();
         assert_eq!(running_owner(base.path(), user), Some(own));
+        assert!(!has_lost_its_command(base.path(), user));
         assert_eq!(running_owner(base.path(), user + 1), None);
         for wrong in [
             text.replace(&format!("{own} "), "1 "),
@@ -322,6 +334,15 @@ mod tests {
         ] {
             std::fs::write(&file, &wrong).unwrap();
             assert_eq!(running_owner(base.path(), user), None);
+        }
+        for (text, is_lost) in [
+            (text.replace(&format!("{own} "), "999999999 "), true),
+            (text.replace('\n', "1\n"), false),
+            (String::new(), false),
+        ] {
+            std::fs::write(&file, &text).unwrap();
+            let found = has_lost_its_command(base.path(), user);
+            assert_eq!(found, is_lost, "{text}");
         }
     }
 

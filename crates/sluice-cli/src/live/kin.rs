@@ -2,6 +2,8 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long to wait for processes that were killed: one may be in a call of the kernel.
@@ -63,4 +65,22 @@ pub fn end_all(spared: u32) -> bool {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Has the program end when this command is killed: the device and its memory are gone with it, and
+/// nobody would keep what is stored after that.
+pub fn end_with_us(command: &mut Command) {
+    let own = std::process::id();
+    let ask = move || {
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // Killed in between.
+        // SAFETY: no arguments.
+        match unsafe { libc::getppid() } as u32 == own {
+            true => Ok(()),
+            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+        }
+    };
+    // SAFETY: system calls alone, between fork and exec.
+    unsafe { command.pre_exec(ask) };
 }

@@ -388,7 +388,7 @@ impl Ready<'_> {
                 .env(sluice_abi::SESSION_VAR, self.session.path());
         }
         if self.persistent.is_some() {
-            persist::end_with_us(&mut command);
+            kin::end_with_us(&mut command);
         }
         if let Some(shared) = &self.shared {
             shared.lower_limit(&mut command);

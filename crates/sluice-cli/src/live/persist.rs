@@ -6,6 +6,7 @@
 
 use super::kin;
 use crate::error::Error;
+use crate::session::end_left;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sluice_abi::{
     Answer, DESK_FILE, DESK_MAGIC, Desk, DeskState, PROGRAMMED_AT, Ticket, Wanted, desk_bytes,
@@ -15,8 +16,9 @@ use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{Mapping, create_private, futex_wait, futex_wake};
 use sluice_store::{Error as StoreError, Keeper, Kept, LoadError, PAGE, Pages, Shape, Store};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,6 +58,7 @@ pub struct Persistent {
 
 struct Shared {
     path: PathBuf,
+    memory: PathBuf,
     pages: u64,
     desk: Mapping,
     keeper: Mutex<Keeper<File, File>>,
@@ -100,8 +103,8 @@ impl Persistence {
     }
 
     fn failed(&self) -> impl Fn(StoreError) -> Error {
-        let path = self.store.clone();
-        move |why| Error::unfit(path.display(), why)
+        let store = format!("--store file:{}", self.store.display());
+        move |why| Error::unfit(&store, why)
     }
 
     /// Has the device's memory be what its store holds, and keeps it there from now on. `spared` is
@@ -111,6 +114,9 @@ impl Persistence {
         let memory = File::options().read(true).write(true).open(&self.memory);
         let memory = memory.map_err(in_memory)?;
         sluice_store::lock(&memory).map_err(|why| Error::unfit(self.memory.display(), why))?;
+        self.check_length(&memory)?;
+        // A command that was killed may have left what still writes to it.
+        end_left();
         let failed = self.failed();
         let keeper = match sluice_store::is_to_be_made(&self.store) {
             // A new store begins with what the device's memory has.
@@ -130,6 +136,7 @@ impl Persistence {
         };
         let shared = Arc::new(Shared {
             path: self.store.clone(),
+            memory: self.memory.clone(),
             pages: self.pages,
             desk: self.desk(&session.join(DESK_FILE))?,
             keeper: Mutex::new(keeper),
@@ -147,6 +154,22 @@ impl Persistence {
         let threads: Result<Vec<_>, _> = threads.into_iter().collect();
         let threads = threads.map_err(Error::system("a thread for the store"))?;
         Ok(Persistent { shared, threads })
+    }
+
+    /// That nothing of the memory lies behind the device, where it would not be kept.
+    fn check_length(&self, memory: &File) -> Result<(), Error> {
+        let found = memory
+            .metadata()
+            .map_err(Error::system(self.memory.display()))?;
+        let (found, most) = (found.len(), self.pages * PAGE as u64);
+        if found <= most {
+            return Ok(());
+        }
+        let why = format!(
+            "the memory has {found} bytes, and device.capacity is {most}: what lies behind would \
+             not be kept; set a larger device.capacity, or cut the memory (`truncate -s {most}`)"
+        );
+        Err(Error::unfit(self.memory.display(), why))
     }
 
     fn shape(&self) -> Result<Shape, Error> {
@@ -317,8 +340,12 @@ impl Shared {
     /// Says what has failed, and answers that it has.
     fn failed(&self, why: &std::io::Error) -> Answer {
         errln!("sluice: the store {}: {why}", self.path.display());
+        let unnamed = match why.kind() {
+            std::io::ErrorKind::FileTooLarge => libc::EFBIG,
+            _ => libc::EIO,
+        };
         Answer {
-            errno: why.raw_os_error().unwrap_or(libc::EIO) as u32,
+            errno: why.raw_os_error().unwrap_or(unnamed) as u32,
             ..Answer::default()
         }
     }
@@ -355,6 +382,22 @@ impl Shared {
                 answer
             }
             Err(why) => self.failed(&why),
+        }
+    }
+
+    /// That no program has put another file in the memory's place: the next start fills that with
+    /// what the store has.
+    fn check_name(&self, keeper: &Keeper<File, File>) -> Result<(), Error> {
+        let identity = |of: Metadata| (of.dev(), of.ino());
+        let named = self.memory.metadata().map(identity);
+        match named.is_ok_and(|named| keeper.memory().metadata().map(identity).ok() != Some(named))
+        {
+            true => Err(Error::unfit(
+                self.memory.display(),
+                "the program has put another file in the place of the device's memory, and \
+                 nothing of that was kept",
+            )),
+            false => Ok(()),
         }
     }
 
@@ -421,7 +464,8 @@ impl Persistent {
         kept.and_then(|_| keeper.flush())
             .map_err(Error::system(format!(
                 "{path}: not all of the device was kept"
-            )))
+            )))?;
+        shared.check_name(&keeper)
     }
 }
 
@@ -436,23 +480,4 @@ fn of_pages(pages: &[u64]) -> String {
         );
     }
     text
-}
-
-/// Has the program end when this command is killed: the device and its memory are gone with it, and
-/// nobody would keep what is stored after that.
-pub fn end_with_us(command: &mut std::process::Command) {
-    use std::os::unix::process::CommandExt;
-    let own = std::process::id();
-    let ask = move || {
-        // SAFETY: no pointers.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        // Killed in between.
-        // SAFETY: no arguments.
-        match unsafe { libc::getppid() } as u32 == own {
-            true => Ok(()),
-            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
-        }
-    };
-    // SAFETY: system calls alone, between fork and exec.
-    unsafe { command.pre_exec(ask) };
 }

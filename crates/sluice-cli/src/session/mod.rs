@@ -8,7 +8,7 @@ mod ended;
 mod home;
 mod sweep;
 
-pub use sweep::PLUGIN_FILE;
+pub use sweep::{PLUGIN_FILE, end_left};
 
 use crate::error::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

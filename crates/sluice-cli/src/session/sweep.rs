@@ -9,14 +9,21 @@ use sluice_abi::{
     OTHERS_NEXT, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK, SHARED_SOCKET,
     VIEW_LINK,
 };
-use sluice_control::home::{Home, NAME_FILE, is_in_session, is_session_name};
+use sluice_control::home::{Home, NAME_FILE, has_lost_its_command, is_in_session, is_session_name};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What a plugin of QEMU says at the end.
 pub const PLUGIN_FILE: &str = "plugin.json";
+
+/// What was killed may be in a call of the kernel for so long.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// How often to look whether it has ended.
+const END_LOOK: Duration = Duration::from_millis(1);
 
 /// What became of a session that was to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,33 +109,58 @@ fn is_marked(lock: &File) -> bool {
 /// Whether a process of the session is becoming another image: between the two it holds no lock.
 fn is_being_entered(dir: &Path) -> bool {
     let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    processes(files, dir).next().is_some()
+    processes(files).any(|pid| is_in_session(pid, dir))
 }
 
-/// Processes of a session that run, of those that have files there.
-fn processes(
-    files: impl Iterator<Item = std::fs::DirEntry>,
-    dir: &Path,
-) -> impl Iterator<Item = u32> {
+/// Processes that run, of those that have files in a session.
+fn processes(files: impl Iterator<Item = std::fs::DirEntry>) -> impl Iterator<Item = u32> {
     let pids = files.filter_map(|file| {
         let name = file.file_name();
         let rest = name.to_str()?.strip_prefix("proc-")?;
         rest.split('-').next()?.parse().ok()
     });
-    pids.filter(move |pid| is_running(*pid) && is_in_session(*pid, dir))
+    pids.filter(|pid| is_running(*pid))
+}
+
+/// Ends what runs in sessions whose commands were killed while they kept a persistent device. Their
+/// keepers do the same, unless they were killed as well, or have not come to it.
+pub fn end_left() {
+    let until = Instant::now() + END_LIMIT;
+    let sessions = Home::own().into_iter().flat_map(|home| home.sessions());
+    for session in sessions.filter(|of| has_lost_its_command(&of.path, of.user)) {
+        while end_persistent(&session.path) && Instant::now() < until {
+            std::thread::sleep(END_LOOK);
+        }
+    }
 }
 
 /// Kills what runs in a session whose command is gone, if that kept a persistent device. The next
-/// command fills the device's memory anew, and nobody else may write to it then.
-pub fn end_persistent(dir: &Path) {
-    if !dir.join(DESK_FILE).exists() {
-        return;
-    }
+/// command fills the device's memory anew, and nobody else may write to it then. Says whether there
+/// was anything.
+pub fn end_persistent(dir: &Path) -> bool {
+    let Ok(desk) = dir.join(DESK_FILE).canonicalize() else {
+        return false;
+    };
     let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    for pid in processes(files, dir).filter_map(|pid| Pid::from_raw(pid as i32)) {
-        // It may have ended meanwhile.
-        let _ = kill_process(pid, Signal::KILL);
+    let is_in = |pid: &u32| is_in_session(*pid, dir) || has_mapped(*pid, &desk);
+    let mut is_any = false;
+    for pid in processes(files).filter(is_in) {
+        is_any = true;
+        if let Some(pid) = Pid::from_raw(pid as i32) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
+    is_any
+}
+
+/// Whether a process has a file mapped. A program that gives itself another title may write that
+/// over its environment.
+fn has_mapped(pid: u32, file: &Path) -> bool {
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let path = file.as_os_str().as_bytes();
+    maps.split(|byte| *byte == b'\n')
+        .any(|line| line.ends_with(path))
 }
 
 /// Whether a name is that of a session's file.

@@ -10,6 +10,7 @@ mod refused;
 use crate::build::helper;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
 use serde_json::Value;
+use sluice_region::is_running;
 use sluice_testkit::mount::Mounted;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -125,6 +126,15 @@ fn holding_under(rig: &Rig, run: Sluice, generation: u64) -> Running {
     running
 }
 
+/// The children of a process.
+fn programs(of: i32) -> Vec<i32> {
+    let path = format!("/proc/{of}/task/{of}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
 #[test]
 fn what_was_written_is_there_for_the_next_run() {
     for trap in TRAPS {
@@ -216,22 +226,57 @@ fn processes_share_a_store() {
     }
 }
 
-/// The command is killed: nobody keeps the store, and nobody may go on to write to the memory that
-/// the next command fills. The grandchild did.
-#[test]
-fn all_of_the_program_ends_with_its_command() {
-    let rig = Rig::new();
-    let words = rig.program(&format!("hold {PAGES} 5 {}", rig.path("ready").display()));
+/// A program that holds the device as the child of a shell, and that child's number.
+fn held_by_a_grandchild(rig: &Rig, how: &str) -> (Running, u32) {
+    let words = rig.program(&format!("{how} {PAGES} 5 {}", rig.path("ready").display()));
     let script = format!("{} & wait", words.join(" "));
     let running = Running::start(&mut rig.run("event").prepare(["sh", "-c", &script]));
     await_it("it does not begin", || rig.path("ready").exists());
     let pid = std::fs::read_to_string(rig.path("ready")).expect("its number");
-    // SAFETY: no pointers; started by this test.
-    unsafe { libc::kill(running.id(), libc::SIGKILL) };
-    await_it("it goes on", || {
-        !Path::new(&format!("/proc/{}", pid.trim())).exists()
+    (running, pid.trim().parse().expect("a number"))
+}
+
+fn kill(pid: i32) {
+    // SAFETY: no pointers; a process of a test's, which has not been waited for.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+/// The command is killed: nobody keeps the store, and nobody may go on to write to the memory that
+/// the next command fills. The grandchild did, and later one that had written over its environment.
+#[test]
+fn all_of_the_program_ends_with_its_command() {
+    for how in ["hold", "titled"] {
+        let rig = Rig::new();
+        let (running, pid) = held_by_a_grandchild(&rig, how);
+        kill(running.id());
+        await_it("it goes on", || !is_running(pid));
+        running.finish();
+    }
+}
+
+/// Who kills the command may kill its keeper as well.
+#[test]
+fn the_next_command_ends_what_a_killed_one_has_left() {
+    let rig = Rig::new();
+    let (running, pid) = held_by_a_grandchild(&rig, "hold");
+    let is_keeper = |pid: &i32| {
+        let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        words.is_ok_and(|words| words.contains("keep-session"))
+    };
+    let keeper = programs(running.id()).into_iter().find(is_keeper);
+    kill(keeper.expect("a keeper"));
+    kill(running.id());
+    await_it("the command goes on", || {
+        !is_running(running.id().cast_unsigned())
     });
+    assert!(is_running(pid), "nobody has ended it");
+    let mut second = rig.run("event").prepare(["true"]);
+    let second = finish(&mut second);
+    let goes_on = is_running(pid);
+    kill(pid.cast_signed());
     running.finish();
+    assert!(second.status.success(), "{second:#?}");
+    assert!(!goes_on, "it writes to the memory of the next command");
 }
 
 /// A device without the setting does to its file what it did before, and needs no store.
@@ -261,6 +306,12 @@ fn a_store_is_one_commands_at_a_time() {
     assert!(looked.stderr.contains(&holder), "{looked:#?}");
     running.signal_group(libc::SIGTERM);
     running.finish();
+    // Who looks at it sees nothing half done, and does not mind others who look.
+    let looks = sluice_store::open_to_look(&rig.path("store")).expect("nobody has it");
+    is_whole(&rig.check());
+    let holder = format!("in use by process {}", std::process::id());
+    is_refused(&rig.run("event").program(["true"]), &["store", &holder]);
+    drop(looks);
     rig.does("event", "check 512 5");
 }
 

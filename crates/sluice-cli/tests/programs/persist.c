@@ -8,6 +8,7 @@
 //                                             msync says is durable
 //   persist PATH since PAGES GENERATION       each page is of this generation or of a later one
 //   persist PATH hold PAGES GENERATION FILE   writes, makes FILE and waits for a signal
+//   persist PATH titled PAGES GENERATION FILE the same, with a title written over its environment
 //   persist PATH keep PAGES GENERATION FILE HOW   the same, and flushes before
 //   persist PATH again PAGES GENERATION FILE  flushes until that is done; FILE is made if one fails
 //   persist PATH leave PAGES GENERATION FILE  the same in a child of its own session, and ends
@@ -142,6 +143,8 @@ int main(int count, char **args)
         return 1;
     }
     uint64_t generation = strtoull(args[4], NULL, 10);
+    for (char **at = environ; !strcmp(args[2], "titled") && *at != NULL; at++)
+        memset(*at, ' ', strlen(*at));
     if (!strcmp(args[2], "leave")) {
         // In the parent nothing is left to do.
         if (fork() != 0) {

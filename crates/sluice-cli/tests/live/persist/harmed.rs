@@ -110,3 +110,50 @@ fn a_limit_of_file_sizes_is_an_error_of_the_store() {
     is_whole(&rig.check());
     rig.does("event", &format!("since {PAGES} 1"));
 }
+
+/// What a program writes to the memory's file behind the end of the device is nowhere kept. A flush
+/// and the run's end had succeeded.
+#[test]
+fn what_lies_behind_the_device_is_not_taken_for_kept() {
+    for trap in TRAPS {
+        let rig = Rig::new();
+        rig.does(trap, &format!("write {PAGES} 1 msync"));
+        let memory = rig.path("memory");
+        let behind = format!(
+            "dd if=/bin/sh of={} bs=4096 seek=1024 count=1 conv=notrunc,fsync",
+            memory.display()
+        );
+        let out = rig.run(trap).program(["sh", "-c", &behind]);
+        assert_eq!(out.status.code(), Some(2), "{trap}: {out:#?}");
+        let lost = "not all of the device was kept";
+        for words in [": File too large", "the device ends at 4194304", lost] {
+            assert!(out.stderr.contains(words), "{trap}: {words}: {out:#?}");
+        }
+        // Nor does a run begin with it.
+        let refused = rig.run(trap).program(["true"]);
+        let why = [
+            "memory has 4198400 bytes, and device.capacity is 4194304",
+            "truncate -s 4194304",
+        ];
+        is_refused(&refused, &why);
+        rig.forget();
+        rig.does(trap, &format!("check {PAGES} 1"));
+    }
+}
+
+/// A program that writes a new file and gives it the name of the old one has nothing on the device,
+/// and the next start would fill the new file with what the store has. Nobody had said so.
+#[test]
+fn another_file_in_the_place_of_the_memory_is_said() {
+    let rig = Rig::new();
+    rig.does("event", &format!("write {PAGES} 1 msync"));
+    let script = r#"cp "$0" "$0.other" && mv "$0.other" "$0""#;
+    let memory = rig.path("memory");
+    let memory = memory.to_str().expect("plain letters");
+    let out = rig.run("event").program(["sh", "-c", script, memory]);
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert!(out.stderr.contains("nothing of that was kept"), "{out:#?}");
+    // One that removes its file may.
+    let out = rig.run("event").program(["rm", memory]);
+    assert!(out.status.success(), "{out:#?}");
+}

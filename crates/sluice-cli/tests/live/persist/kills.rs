@@ -1,6 +1,6 @@
 //! A program that flushes again and again, or its command, is killed at any moment.
 
-use super::{Rig, is_whole};
+use super::{Rig, is_whole, kill, programs};
 use crate::sluice::{Running, TRAPS};
 use sluice_control::home::sessions;
 use sluice_units::Rng;
@@ -19,11 +19,6 @@ pub(super) fn flushed(rig: &Rig) -> u64 {
         .map_or(0, |line| line.parse().expect("a number"))
 }
 
-fn kill(pid: i32) {
-    // SAFETY: no pointers; a process of this test's, which has not been waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-}
-
 /// Kills what a command has started and what it starts, until it ends by itself. Returns how often.
 fn kill_programs(command: i32) -> usize {
     let ended = || {
@@ -38,14 +33,6 @@ fn kill_programs(command: i32) -> usize {
         ended()
     });
     kills
-}
-
-fn programs(command: i32) -> Vec<i32> {
-    let path = format!("/proc/{command}/task/{command}/children");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect()
 }
 
 #[test]
