@@ -5,10 +5,12 @@
 use crate::buffers::{Code, with_pages};
 use crate::device::engine;
 use crate::next;
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
-use libc::{c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};
+use libc::{c_char, c_int, c_void, cpu_set_t, pid_t, pthread_t, size_t};
 use sluice_region::CpuSet;
-use sluice_runtime::{Engine, Trap, await_cpus, choose_cpus, need_cpus, need_cpus_no_longer};
+use sluice_runtime::{Engine, Trap, await_cpus, choose_cpus, need_cpus};
+use sluice_runtime::{need_cpus_for_a_while, need_cpus_no_longer};
 
 next!(next_sched: c"sched_setaffinity"
     (thread: pid_t, size: size_t, set: *const cpu_set_t) -> c_int);
@@ -108,6 +110,21 @@ pub fn asking_of<R>(thread: pthread_t, call: impl FnOnce() -> R) -> R {
     match are_held() {
         true => asking(number_of(thread), call),
         false => call(),
+    }
+}
+
+/// The program has opened a file of this name. What the kernel says in it of the process's CPUs, and
+/// of the caller's, is to be all that they have: `libnuma` binds threads by it.
+pub fn opened(path: *const c_char) {
+    if !are_held() {
+        return;
+    }
+    // SAFETY: the program's string, which the kernel has just read.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if path.starts_with(b"/proc/") && path.ends_with(b"/status") {
+        // SAFETY: no arguments.
+        need_cpus_for_a_while(unsafe { libc::getpid() } as u32);
+        need_cpus_for_a_while(sluice_region::thread_id());
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls that read or write the program's memory besides the bytes of files: names, lists of
 //! descriptors. See [`crate::buffers`].
 
+use crate::affinity;
 use crate::bounce::{Side, Way, whole};
 use crate::buffers::{One, Room, Text, bring, signal_engine, with_pages};
 use crate::named::Record;
@@ -12,23 +13,43 @@ use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itim
 use libc::{off_t, rusage, sigset_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
 
+/// Calls that open a file by its name.
+macro_rules! opens {
+    ($($symbol:literal $name:ident = $next:ident
+       ($($arg:ident: $type:ty),*), $path:ident;)+) => {$(
+        next!($next: $symbol($($arg: $type),*) -> c_int);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
+            // SAFETY: passed on.
+            let opened = with_pages(Text($path), || unsafe { $next($($arg),*) });
+            if opened >= 0 {
+                affinity::opened($path);
+            }
+            opened
+        }
+    )+};
+}
+
 // `open` takes its mode only when it makes a file; it is passed in a register in any case.
-tried_again! {
-    c"open" open = next_open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
-        Text(path);
-    c"open64" open64 = next_open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
-        Text(path);
+opens! {
+    c"open" open = next_open(path: *const c_char, flags: c_int, mode: mode_t), path;
+    c"open64" open64 = next_open64(path: *const c_char, flags: c_int, mode: mode_t), path;
     c"openat" openat = next_openat
-        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
+        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t), path;
     c"openat64" openat64 = next_openat64
-        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
-    c"__open_2" __open_2 = next_open_2(path: *const c_char, flags: c_int) -> c_int, Text(path);
-    c"__open64_2" __open64_2 = next_open64_2(path: *const c_char, flags: c_int) -> c_int,
-        Text(path);
+        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t), path;
+    c"__open_2" __open_2 = next_open_2(path: *const c_char, flags: c_int), path;
+    c"__open64_2" __open64_2 = next_open64_2(path: *const c_char, flags: c_int), path;
     c"__openat_2" __openat_2 = next_openat_2
-        (dir: c_int, path: *const c_char, flags: c_int) -> c_int, Text(path);
+        (dir: c_int, path: *const c_char, flags: c_int), path;
     c"__openat64_2" __openat64_2 = next_openat64_2
-        (dir: c_int, path: *const c_char, flags: c_int) -> c_int, Text(path);
+        (dir: c_int, path: *const c_char, flags: c_int), path;
+}
+
+tried_again! {
     c"access" access = next_access(path: *const c_char, mode: c_int) -> c_int, Text(path);
     c"faccessat" faccessat = next_faccessat
         (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, Text(path);

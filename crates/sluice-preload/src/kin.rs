@@ -189,7 +189,10 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
                 mask_by_number(a as c_int, b as *const u64, c as *mut u64)
             }
-            libc::SYS_sched_getaffinity => affinity::asking(a as u32, || again(number, args)),
+            // The kernel refuses deadlines to a thread that has one CPU of several.
+            libc::SYS_sched_getaffinity | libc::SYS_sched_setattr => {
+                affinity::asking(a as u32, || again(number, args))
+            }
             libc::SYS_clone | libc::SYS_clone3 => {
                 affinity::await_own();
                 by_libc(number, args)

@@ -4,7 +4,7 @@
 //! what the program hands to `fread` and `fwrite`, where it is larger than that buffer. Such a call
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
-use crate::affinity::making;
+use crate::affinity::{self, making};
 use crate::bounce::{Side, Way};
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
 use crate::next;
@@ -258,13 +258,25 @@ macro_rules! opens {
     )+};
 }
 
+/// What is to be done when a stream of a file was opened, if it was.
+///
+/// # Safety
+/// As [`leave_out_own_threads`].
+unsafe fn opened(path: *const c_char, stream: *mut FILE) {
+    if !stream.is_null() {
+        affinity::opened(path);
+        // SAFETY: passed on.
+        unsafe { leave_out_own_threads(path, stream) };
+    }
+}
+
 // A stream off the device never takes the place of the page that the kernel is about to use. Into
 // a directory's the kernel writes its entries.
 opens! {
     c"fopen" fopen = next_fopen(path: *const c_char, mode: *const c_char) -> *mut FILE,
-        Text(path), then |stream| leave_out_own_threads(path, stream);
+        Text(path), then |stream| opened(path, stream);
     c"fopen64" fopen64 = next_fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
-        Text(path), then |stream| leave_out_own_threads(path, stream);
+        Text(path), then |stream| opened(path, stream);
     c"fdopen" fdopen = next_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE, Text(mode);
     c"tmpfile" tmpfile = next_tmpfile() -> *mut FILE, ();
     c"tmpfile64" tmpfile64 = next_tmpfile64() -> *mut FILE, ();

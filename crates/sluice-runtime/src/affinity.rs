@@ -21,6 +21,8 @@ const QUICK_TRIES: u32 = 100;
 /// ever.
 const SLOW_TRIES: u32 = 10_000;
 const PAUSE_NS: u64 = 100_000;
+/// Nobody opens a file and reads it much later.
+const READING_NS: u64 = 10_000_000;
 
 #[derive(Debug)]
 struct Slot {
@@ -33,6 +35,8 @@ struct Slot {
     held: AtomicU32,
     /// Calls under way that need all CPUs of a thread.
     needed: AtomicU32,
+    /// Until then it has them, too.
+    needed_until_ns: AtomicU64,
 }
 
 static TABLE: [Slot; SLOTS] = [const {
@@ -42,6 +46,7 @@ static TABLE: [Slot; SLOTS] = [const {
         ended: AtomicU64::new(0),
         held: AtomicU32::new(0),
         needed: AtomicU32::new(0),
+        needed_until_ns: AtomicU64::new(0),
     }
 }; SLOTS];
 
@@ -61,9 +66,9 @@ pub fn hold(thread: u32, cpu: usize) -> Option<Held> {
         slot.held
             .compare_exchange(0, thread, SeqCst, Relaxed)
             .ok()?;
-        let held = match slot.needed.load(SeqCst) {
-            0 => slot.bind(thread, cpu),
-            _ => None,
+        let held = match slot.is_needed() {
+            false => slot.bind(thread, cpu),
+            true => None,
         };
         if held.is_none() {
             slot.held.store(0, SeqCst);
@@ -82,6 +87,13 @@ pub fn need_cpus(thread: u32) {
 /// It may be held again.
 pub fn need_cpus_no_longer(thread: u32) {
     slot(thread).needed.fetch_sub(1, SeqCst);
+}
+
+/// Has a thread have all of its CPUs for as long as reading a file of the kernel's may take.
+pub fn need_cpus_for_a_while(thread: u32) {
+    let end_ns = now_ns() + READING_NS;
+    slot(thread).needed_until_ns.fetch_max(end_ns, SeqCst);
+    await_cpus(thread);
 }
 
 /// Waits until a thread is not held. It is not for long: its page is there, or about to be.
@@ -169,6 +181,10 @@ impl Slot {
             chosen,
         };
         CpuSet::one(cpu).bind(thread).then_some(held)
+    }
+
+    fn is_needed(&self) -> bool {
+        self.needed.load(SeqCst) > 0 || now_ns() < self.needed_until_ns.load(SeqCst)
     }
 
     fn mark(&self, thread: u32) {
@@ -278,6 +294,10 @@ mod tests {
         assert!(hold(me, cpu).is_none(), "it needs them");
         need_cpus_no_longer(me);
         hold(me, cpu).expect("it does not any more").let_go();
+        need_cpus_for_a_while(me);
+        assert!(hold(me, cpu).is_none(), "it needs them for a while");
+        slot(me).needed_until_ns.store(0, SeqCst);
+        hold(me, cpu).expect("that is over").let_go();
         assert_eq!(CpuSet::of(0).unwrap().count(), all.count());
     }
 

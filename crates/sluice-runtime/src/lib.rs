@@ -90,7 +90,9 @@ mod withdraw;
 mod witness;
 mod woken;
 
-pub use affinity::{await_cpus, choose as choose_cpus, need_cpus, need_cpus_no_longer};
+pub use affinity::{
+    await_cpus, choose as choose_cpus, need_cpus, need_cpus_for_a_while, need_cpus_no_longer,
+};
 pub use calm::{calm, is_calm};
 pub use clock::{now_ns, with_same_clock};
 pub use descriptors::{first_guarded, is_guarded};

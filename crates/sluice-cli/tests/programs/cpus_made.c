@@ -1,8 +1,10 @@
 /* Threads, children and programs that are made right after a miss have all CPUs. */
 #include "common.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
@@ -69,6 +71,53 @@ static void by_attributes(void) {
     CHECK(CPU_COUNT(&set) == all && pthread_attr_destroy(&own) == 0);
 }
 
+/* What the kernel writes of the CPUs, read in two ways. */
+static void by_status(void) {
+    static char text[8192];
+    const char *name = "/proc/self/status", *at;
+    int file;
+    miss();
+    FILE *stream = fopen(name, "r");
+    CHECK(stream && fread(text, 1, sizeof text - 1, stream) > 0 && fclose(stream) == 0);
+    CHECK((at = strstr(text, "Cpus_allowed:")));
+    unsigned long first = strtoul(at + sizeof "Cpus_allowed:", NULL, 16);
+    miss();
+    CHECK((file = open(name, O_RDONLY)) >= 0);
+    CHECK(read(file, text, sizeof text - 1) > 0 && close(file) == 0);
+    CHECK((at = strstr(text, "Cpus_allowed:")));
+    unsigned long second = strtoul(at + sizeof "Cpus_allowed:", NULL, 16);
+    CHECK(all > 64 || (__builtin_popcountl(first) == all && first == second));
+}
+
+/* `struct sched_attr`, of its first version. */
+struct attributes {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+/* Only a thread with all CPUs may have a deadline. */
+static void by_deadline(void) {
+    static int is_refused;
+    enum { DEADLINE = 6, MILLISECOND = 1000000 };
+    struct attributes attributes = {.size = sizeof attributes, .policy = DEADLINE,
+                                    .runtime = MILLISECOND, .deadline = 10 * MILLISECOND,
+                                    .period = 10 * MILLISECOND};
+    struct attributes usual = {.size = sizeof usual};
+    static int rounds;
+    if (is_refused)
+        return;
+    if (rounds++)
+        miss();
+    int result = (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
+    /* It may be refused in any case: then it is so without a miss before. */
+    is_refused = rounds == 1 && result != 0;
+    CHECK(is_refused || result == 0);
+    CHECK(is_refused || syscall(SYS_sched_setattr, 0, &usual, 0) == 0);
+}
+
 static void by_fork(void) {
     miss();
     pid_t child = fork();
@@ -104,6 +153,8 @@ int main(void) {
         by_thread();
         by_thread_of_iso();
         by_attributes();
+        by_status();
+        by_deadline();
         if (round % 4 == 0)
             by_fork();
         if (round % 20 == 0)
