@@ -72,16 +72,6 @@ pub fn no_such_call() -> c_int {
     crate::answers::status(Err(libc::ENOSYS))
 }
 
-/// Has the function found that handlers of signals may call.
-pub fn resolve() {
-    let mut now = timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a live output.
-    unsafe { next_clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-}
-
 next!(next_setgroups: c"setgroups"(n: size_t, list: *const gid_t) -> c_int);
 next!(next_klogctl: c"klogctl"(what: c_int, to: *mut c_char, n: c_int) -> c_int);
 

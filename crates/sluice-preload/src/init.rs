@@ -3,8 +3,8 @@
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
 use crate::{
-    altstack, asked, behind, dispatch, ends, fork, internal, limits, malloc, mask, old_signals,
-    profile, system,
+    altstack, behind, dispatch, ends, fork, internal, limits, malloc, mask, old_signals, profile,
+    system,
 };
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
@@ -25,7 +25,6 @@ static DESTRUCTOR: extern "C" fn() = destruct;
 extern "C" fn construct() {
     ends::resolve();
     dispatch::resolve();
-    asked::resolve();
     let heap = match std::env::var_os(session_variable(&own_path())) {
         None => Heap::Next,
         Some(dir) => {

@@ -7,12 +7,20 @@ use crate::off_device;
 use crate::piece::Place;
 use libc::{addrinfo, c_char, c_int, c_void, size_t, sockaddr, socklen_t};
 
+/// Functions that ask. Before version 2.34 of the C library they have only the second name.
 macro_rules! asks {
-    ($($symbol:literal $name:ident = $next:ident
+    ($($symbol:literal or $old:literal $name:ident = $next:ident
        ($($arg:ident: $type:ty),* $(; $sent:ident, $bytes:ident)?);)+) => {$(
         next!($next: $symbol(
             $($arg: $type,)* $($sent: *mut c_void, $bytes: c_int,)? answer: *mut c_void, n: c_int
-        ) -> c_int);
+        ) -> c_int, or {
+            next!(old: $old(
+                $($arg: $type,)* $($sent: *mut c_void, $bytes: c_int,)? answer: *mut c_void,
+                n: c_int
+            ) -> c_int);
+            // SAFETY: passed on.
+            unsafe { old($($arg,)* $($sent, $bytes,)? answer, n) }
+        });
 
         /// # Safety
         /// C contract of the function of this name.
@@ -35,18 +43,20 @@ macro_rules! asks {
 }
 
 asks! {
-    c"res_query" res_query = next_query(name: *const c_char, class: c_int, kind: c_int);
-    c"res_search" res_search = next_search(name: *const c_char, class: c_int, kind: c_int);
-    c"res_querydomain" res_querydomain = next_query_domain
+    c"res_query" or c"__res_query" res_query = next_query
+        (name: *const c_char, class: c_int, kind: c_int);
+    c"res_search" or c"__res_search" res_search = next_search
+        (name: *const c_char, class: c_int, kind: c_int);
+    c"res_querydomain" or c"__res_querydomain" res_querydomain = next_query_domain
         (name: *const c_char, domain: *const c_char, class: c_int, kind: c_int);
-    c"res_nquery" res_nquery = next_nquery
+    c"res_nquery" or c"__res_nquery" res_nquery = next_nquery
         (by: *mut c_void, name: *const c_char, class: c_int, kind: c_int);
-    c"res_nsearch" res_nsearch = next_nsearch
+    c"res_nsearch" or c"__res_nsearch" res_nsearch = next_nsearch
         (by: *mut c_void, name: *const c_char, class: c_int, kind: c_int);
-    c"res_nquerydomain" res_nquerydomain = next_nquery_domain
+    c"res_nquerydomain" or c"__res_nquerydomain" res_nquerydomain = next_nquery_domain
         (by: *mut c_void, name: *const c_char, domain: *const c_char, class: c_int, kind: c_int);
-    c"res_send" res_send = next_send(; sent, bytes);
-    c"res_nsend" res_nsend = next_nsend(by: *mut c_void; sent, bytes);
+    c"res_send" or c"__res_send" res_send = next_send(; sent, bytes);
+    c"res_nsend" or c"__res_nsend" res_nsend = next_nsend(by: *mut c_void; sent, bytes);
 }
 
 off_device! {
