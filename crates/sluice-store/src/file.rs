@@ -202,8 +202,9 @@ fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, F
 /// Whether a name is still that of a file. Between the opening and the lock another command may have
 /// made it its store, and ended.
 fn is_named(file: &File, path: &Path) -> bool {
-    let identity = |found: io::Result<Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-    identity(file.metadata()) == identity(path.symlink_metadata())
+    let identity = |of: Metadata| (of.dev(), of.ino());
+    let (of_file, of_path) = (file.metadata(), path.symlink_metadata());
+    of_file.ok().map(identity) == of_path.ok().map(identity)
 }
 
 /// Makes a file a store.
