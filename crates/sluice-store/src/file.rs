@@ -199,8 +199,8 @@ fn create_file(path: &Path, shape: Shape, memory: File) -> Result<Keeper<File, F
     }
 }
 
-/// Whether a name is still that of a file. Between the opening and the lock another command may have
-/// made it its store, and ended.
+/// Whether a name is still that of a file. Between the opening and the lock another command may
+/// have made it its store, and ended.
 fn is_named(file: &File, path: &Path) -> bool {
     let identity = |of: Metadata| (of.dev(), of.ino());
     let (of_file, of_path) = (file.metadata(), path.symlink_metadata());
