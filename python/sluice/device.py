@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from sluice import _core
 from sluice import progress as bars
+from sluice.arrays import array
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
 from sluice.overrides import given
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
@@ -138,6 +139,11 @@ class Device:
     def __repr__(self) -> str:
         return f"Device({self.preset!r})"
 
+    def __reduce__(self) -> NoReturn:
+        """Neither copied nor pickled: ``copy.copy`` would give the same device a second name."""
+        raise TypeError("a device can be neither copied nor pickled; make another one with the same"
+                        " settings, and give it the same accesses")
+
 
 class _Alone:
     """One caller at a time. Another one gets an error instead of a wait, which could last for ever:
@@ -168,7 +174,7 @@ def _by_key(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def _whole(key: str, given: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    values = np.asarray(given)
+    values = array(key, given)
     if values.dtype.kind not in "iu" and values.size:
         raise BadValueError(f"bad {key}: an array of {values.dtype}; expected whole numbers",
                             key=key, value=str(values.dtype), expected="whole numbers")
@@ -180,7 +186,7 @@ def _whole(key: str, given: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 
 def _truths(given: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-    values = np.asarray(given)
+    values = array("writes", given)
     if values.dtype.kind != "b" and not np.isin(values, (0, 1)).all():
         raise BadValueError("bad writes: expected true and false, or 0 and 1", key="writes",
                             expected="true and false, or 0 and 1")
@@ -188,7 +194,7 @@ def _truths(given: npt.ArrayLike) -> npt.NDArray[np.uint8]:
 
 
 def _times(given: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    values = np.asarray(given)
+    values = array("at_ns", given)
     if values.dtype.kind not in "iuf" and values.size:
         raise BadValueError(f"bad at_ns: an array of {values.dtype}; expected nanoseconds",
                             key="at_ns", value=str(values.dtype), expected="nanoseconds")

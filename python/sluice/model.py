@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sluice import _core
+from sluice.arrays import array
 from sluice.errors import BadValueError
 from sluice.overrides import given
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
@@ -170,7 +171,7 @@ def optimum(pages: npt.ArrayLike, cache_pages: int, ways: int | None = None) -> 
 
 def _numbers(pages: npt.ArrayLike) -> npt.NDArray[np.uint32]:
     """As the device counts them. Raises ``BadValueError`` for what is no page number."""
-    values = np.asarray(pages)
+    values = array("pages", pages)
     most = np.iinfo(np.uint32).max
     if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
         raise BadValueError(f"bad pages: an array of {values.dtype} and shape {values.shape};"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,6 +103,9 @@ def test_keywords_name_one_key_each() -> None:
     ({"addresses": [0, 64], "at_ns": [5.0, 4.0]}, "never go back, from 5 on"),
     ({"addresses": [0], "at_ns": [float("nan")]}, "never go back"),
     ({"addresses": [0, 0], "at_ns": 1.0}, "one dimension"),
+    ({"addresses": [[0], [0, 64]]}, "inhomogeneous shape.*; expected one dimension, and every"),
+    ({"addresses": [0], "writes": [[0], []]}, "expected one dimension, and every value"),
+    ({"addresses": np.ma.masked_array([0, 64], [False, True])}, "some are masked; expected"),
 ])
 def test_what_is_no_access_is_refused_before_anything_is_asked(given: dict, said: str) -> None:
     one = device()
@@ -112,6 +118,21 @@ def test_what_is_no_access_is_refused_before_anything_is_asked(given: dict, said
 def test_the_last_byte_is_on_the_device() -> None:
     assert len(device().access([(64 << 20) - 64, (64 << 20) - 1], sizes=[64, 1])) == 2
     assert device().access([]).shape == (0,)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_device_has_no_second_name(again: Callable[[object], object]) -> None:
+    one = device()
+    with pytest.raises(TypeError, match="neither copied nor pickled; make another one"):
+        again(one)
+    assert one.access([0]).shape == (1,)
+
+
+@pytest.mark.parametrize(("key", "name", "takes"), [
+    ("policy", "lru", "cache.policy"), ("prefetcher", "nextn", "prefetch.policy")])
+def test_the_name_of_a_policy_is_no_class(key: str, name: str, takes: str) -> None:
+    with pytest.raises(sluice.BadValueError, match=f"bad value for `{key}`: .*'{name}'.*{takes}"):
+        device(**{key: name})
 
 
 class Fifo(sluice.Policy):

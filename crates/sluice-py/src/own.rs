@@ -29,6 +29,12 @@ impl Made {
         seed: u64,
         classes: Classes<'_, '_>,
     ) -> PyResult<Made> {
+        for (key, class) in [
+            ("policy", classes.policy),
+            ("prefetcher", classes.prefetcher),
+        ] {
+            check_class(key, class)?;
+        }
         let raised = Raised::default();
         let device = match classes.policy {
             None => sluice_plugin::device(config, seed),
@@ -48,6 +54,19 @@ impl Made {
             has_policy: classes.policy.is_some(),
         })
     }
+}
+
+/// Refuses what cannot be called, such as the name of a policy of the model's.
+fn check_class(key: &str, class: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let Some(class) = class.filter(|class| !class.is_callable()) else {
+        return Ok(());
+    };
+    let base = match key {
+        "policy" => "a class such as sluice.Policy; cache.policy takes names",
+        _ => "a class such as sluice.Prefetcher; prefetch.policy takes names",
+    };
+    let given = class.repr()?.to_string();
+    Err(errors::bad_value(class.py(), key, &given, base))
 }
 
 /// Raises what a class raised, or that a policy broke its contract without a word.
