@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sluice.errors import InputError
+from sluice.quantity import written
 
 
 def given(overrides: Mapping[str, object] | None) -> dict[str, object]:
@@ -25,4 +26,4 @@ def given(overrides: Mapping[str, object] | None) -> dict[str, object]:
 def _value(value: object) -> object:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    return value
+    return written(value) if isinstance(value, float | np.floating) else value

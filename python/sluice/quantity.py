@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 # From so many times on a distance is a factor: nobody reads 24,993.8 %.
@@ -24,6 +25,17 @@ def number(value: Any, unit: str = "") -> str:
 def _whole(value: float) -> str:
     # Large whole numbers have digits that a float would change.
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
+
+
+def written(value: Any) -> str:
+    """A value as a parameter takes it: no number has an exponent there.
+
+    >>> written(1e-05), written("4us")
+    ('0.00001', '4us')
+    """
+    if isinstance(value, str) or not math.isfinite(value):
+        return str(value)
+    return f"{Decimal(str(value)):f}"
 
 
 def short(value: float, sign: str = "") -> str:

@@ -248,6 +248,9 @@ def test_overrides_are_any_mapping_and_truth_values_are_yes_and_no() -> None:
     given = MappingProxyType(SMALL | {"device.persistent": True})
     assert sluice.resolve("cylon", given)["device.persistent"] == "yes"
     assert sluice.resolve("cylon", {"device.persistent": np.False_})["device.persistent"] == "no"
+    # Python writes them 1e-05.
+    for small in (0.00001, np.float64(0.00001), np.float32(0.00001)):
+        assert sluice.resolve("cylon", {"cache.twoq_in": small})["cache.twoq_in"] == "0.001%"
     given = MappingProxyType(SMALL)
     told = sluice.simulate("cylon", given, CHASE)
     assert told.config["cache.capacity"] == "12MiB"

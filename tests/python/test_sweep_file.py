@@ -97,6 +97,12 @@ def test_values_have_as_many_digits_as_their_ends() -> None:
     assert design.read_range(1, 1000, "log").value(0.5) == "32"
 
 
+def test_a_small_number_has_no_exponent(lab: Lab) -> None:
+    assert sweep(lab, "[grid]\nload = [0.00001, 2e-5]\n", "--", "sim", "--work", "3") == 0
+    assert [call.split("--load ")[1].split()[0] for call in lab.calls()] == ["0.00001", "0.00002"]
+    assert design.read_range(1e-5, 0.5, "linear").value(0) == "0.00001"
+
+
 def test_listed_points_set_several_parameters_at_once(lab: Lab) -> None:
     points = "".join(f'[[points]]\nload = "{load}"\ncache.policy = "{policy}"\n'
                      for load, policy in [("1us", "lru"), ("4us", "fifo")])
@@ -134,6 +140,7 @@ def test_parquet_tells_units_and_the_resolved_configuration(tmp_path: Path) -> N
     (('count = 8', 'count = 0'), "sample.count: a whole number from 1 to 1000000"),
     (('[grid]', '[gird]'), "gird: no such key; there are command, grid, mean, measures"),
     (('["1us", "2us"]', '[[1]]'), "grid.load: plain values were needed"),
+    (('sim --work 100', 'sim \\"--work 100'), "command: No closing quotation: sim"),
     (('sim --work 100', 'sim {size}'), "the command has {size}, and no --over gives it values"),
 ])
 def test_bad_files_are_told_and_nothing_runs(

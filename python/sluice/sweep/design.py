@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from sluice.quantity import written
+
 METHODS = ("random", "latin-hypercube")
 SCALES = ("linear", "log")
 _QUANTITY = re.compile(r"(-?\d+(?:\.(\d+))?)\s*([A-Za-z%]*)")
@@ -54,7 +56,7 @@ def read_range(first: Any, last: Any, scale: str) -> Range:
     """From its ends as they are written. Raises ``ValueError`` that says what is wrong."""
     ends = []
     for end in (first, last):
-        match = _QUANTITY.fullmatch(str(end).strip())
+        match = _QUANTITY.fullmatch(written(end).strip())
         if not match:
             raise ValueError(f"{end!r} is no number with a unit, such as 40us, 64MiB or 0.5")
         ends.append((Decimal(match[1]), len(match[2] or ""), match[3]))

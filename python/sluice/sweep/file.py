@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sluice
+from sluice.quantity import written
 from sluice.reproduce import section
 from sluice.reproduce.section import Section
 from sluice.sweep import design
@@ -52,7 +53,10 @@ def of(table: Section, behind: Sequence[str] = ()) -> File:
     """The file of these values."""
     command: Any = table.raw("command", [])
     if isinstance(command, str):
-        command = shlex.split(command)
+        try:
+            command = shlex.split(command)
+        except ValueError as error:
+            raise table.error("command", f"{error}: {command}") from None
     elif command:
         command = table.texts("command")
     of_command = (*command, *behind)[:1]
@@ -149,7 +153,7 @@ def _whole(table: Section, key: str, least: int, most: int) -> int:
 
 
 def _text(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else written(value)
 
 
 def _check(table: Section, key: str, command: Sequence[str]) -> None:
