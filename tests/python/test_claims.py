@@ -74,7 +74,10 @@ def test_formulas(text: str, wanted: object) -> None:
     "five / (five > 9)", "1 + (five > 1)", "count(line)", "all(line)", "where(line, line)",
     "five and five > 1",
     # No mean of a line with a gap, no labels that one side lacks, no label of two axes.
-    "mean(gaps)", "max(mean(gaps, 'w'), 's')", "sum(line * other)", "argmax(table)"])
+    "mean(gaps)", "max(mean(gaps, 'w'), 's')", "sum(line * other)", "argmax(table)",
+    # Nor an argument that would be passed over.
+    "sum(at(line, '2us'))", "sum(pick(line, '2us'))", "sum(mean(table, axis='w'))", "abs(five, 3)",
+    "known(five, 'x')", "sum(where(line, line > 1, x='2us'))", "at(five)"])
 def test_what_a_formula_cannot_do_is_an_error(text: str) -> None:
     with pytest.raises(ExperimentError):
         value(text)
@@ -93,8 +96,8 @@ def test_what_does_not_depend_on_the_unknown_is_known() -> None:
 
 
 def test_numbers_in_labels() -> None:
-    assert [number_of(text) for text in ("2us", "64MiB", "24", "1.5ms")] == \
-        pytest.approx([2e-6, 2**26, 24, 1.5e-3])
+    assert [number_of(text) for text in ("2us", "64MiB", "24", "1.5ms", "2TB", "3kB")] == \
+        pytest.approx([2e-6, 2**26, 24, 1.5e-3, 2e12, 3e3])
     assert math.isnan(number_of("ULL2")) and math.isnan(number_of("2x"))
 
 

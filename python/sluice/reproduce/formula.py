@@ -150,7 +150,8 @@ _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "log": math.log,
     "total": lambda values: sum(values),
 }
-FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "known", "pick", "where"])
+_WITH_LABELS = ("at", "pick")
+FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, *_WITH_LABELS, "known", "where"])
 
 
 class Formula:
@@ -167,9 +168,8 @@ class Formula:
                       if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
                       and not _inside(node, self._tree)}
         for node in ast.walk(self._tree):
-            if isinstance(node, ast.Call) and _dotted(node.func) not in FUNCTIONS:
-                raise ExperimentError(f"no function {_dotted(node.func)!r} in {self.text!r};"
-                                      f" there are {', '.join(FUNCTIONS)}")
+            if isinstance(node, ast.Call):
+                _check_call(node, self.text)
 
     def __call__(self, known: Mapping[str, Grid]) -> Grid:
         """Its value. Raises ``ExperimentError`` that names what is missing or does not fit."""
@@ -179,6 +179,27 @@ class Formula:
             raise ExperimentError(f"{self.text!r}: {error}") from None
         except ExperimentError as error:
             raise ExperimentError(f"{self.text!r}: {error}") from None
+
+
+def _check_call(node: ast.Call, text: str) -> None:
+    """Raises ``ExperimentError`` for a function that is none, and for arguments that it would pass
+    over: without them the formula would say something else."""
+    name = _dotted(node.func)
+    if name not in FUNCTIONS:
+        raise ExperimentError(f"no function {name!r} in {text!r}; there are {', '.join(FUNCTIONS)}")
+    if name in _WITH_LABELS:
+        needs = f"a quantity and labels, such as {name}(time_s, policy='lru')"
+        is_right = len(node.args) == 1 and bool(node.keywords)
+    elif name in _REDUCTIONS:
+        needs = f"a quantity, and axes in quotes, such as {name}(time_s, 'seed')"
+        is_right = bool(node.args) and not node.keywords
+    elif name in _WITH_NUMBER or name == "where":
+        needs = f"a quantity and a {'condition' if name == 'where' else 'number'}"
+        is_right = len(node.args) == 2 and not node.keywords
+    else:
+        needs, is_right = "one quantity", len(node.args) == 1 and not node.keywords
+    if not is_right:
+        raise ExperimentError(f"{text!r}: {name} needs {needs}")
 
 
 def _inside(node: ast.AST, tree: ast.AST) -> bool:
@@ -222,8 +243,6 @@ def _value(node: ast.AST, known: Mapping[str, Grid]) -> Grid:
 
 def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
     name = _dotted(node.func)
-    if not node.args:
-        raise ExperimentError(f"{name} needs a quantity")
     of = _value(node.args[0], known)
     if name == "at":
         return of.at({key.arg or "": _text(key.value) for key in node.keywords})
@@ -235,8 +254,6 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
             of = of.pick(key.arg or "", [_text(label) for label in labels])
         return of
     if name == "where":
-        if len(node.args) != 2:
-            raise ExperimentError("where needs a quantity and a condition")
         both = of.with_(_value(node.args[1], known), lambda a, b: (a, _truth(b)))
         return Grid(both.axes, {cell: a for cell, (a, b) in both.cells.items() if b is True},
                     thinned=True)
@@ -248,8 +265,6 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
             by = "sum" if name == "count" else name
         return of if len(node.args) > 1 else _whole(of, name)
     if name in _WITH_NUMBER:
-        if len(node.args) != 2:
-            raise ExperimentError(f"{name} needs a quantity and a number")
         return of.with_(_value(node.args[1], known), _WITH_NUMBER[name])
     return of.map(_OF_VALUE[name])
 

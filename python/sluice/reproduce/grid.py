@@ -150,8 +150,8 @@ def number_of(label: str) -> float:
 
 
 _UNITS = {"": 1.0, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01,
-          "K": 1e3, "M": 1e6, "G": 1e9,
-          "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "B": 1.0}
+          "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+          "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "B": 1.0}
 
 
 def _list(names: Sequence[str] | Mapping[str, Any]) -> str:
