@@ -5,13 +5,38 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 _ROUNDS = 10
 """How often to look for what is started while others are killed."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as a batch system sends it."""
+
+
+@contextmanager
+def as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM ends a command with all that it has started, too. Python alone would be gone at once,
+    and what it started would go on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ended(*_: object) -> None:
+        # Whoever sends another one does not want to wait.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def end(child: subprocess.Popen[Any], grace_s: float) -> None:

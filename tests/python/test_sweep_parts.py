@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from experiments import Lab
 
+from sluice.reproduce.runner import Runner
 from sluice.sweep import main
 
 SWEEP = ["--over", "load=1us,2us,4us", "--over", "work=1..6", "--over", "device.speed=1,2"]
@@ -106,8 +108,53 @@ def test_a_full_disk_is_told_and_what_was_there_stays(lab: Lab, tmp_path: Path) 
     done = subprocess.run(["unshare", "-rm", "bash", "-c", script, "sh", *call], text=True,
                           capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("sluice sweep: [Errno 28] No space left on device: ")
-    assert done.stderr.count("\n") == 1
+    assert re.fullmatch(f"sluice sweep: {out}/.*: No space left on device\n", done.stderr)
+
+
+@pytest.mark.parametrize(("to", "status", "told"), [
+    ("", 0, ""), (">&-", 0, ""), (">/dev/full", 2, "sluice sweep: No space left on device\n")])
+def test_the_table_is_for_any_reader(lab: Lab, tmp_path: Path, to: str, status: int, told: str
+                                     ) -> None:
+    """Its plus-or-minus has no letter in ASCII."""
+    command = [sys.executable, "-m", "sluice.sweep", "--sluice", lab.sluice, "--out",
+               tmp_path / "out", "--over", "work=1,2", "--mean", "work", "--", "sim", "--load", "1"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {to}', "sh", *command], capture_output=True,
+                          text=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}, check=False)
+    assert (done.returncode, done.stderr) == (status, told)
+    assert ("1.5 ? 6.4" in done.stdout) is (not to)
+
+
+def test_sigterm_ends_what_is_under_way(tmp_path: Path) -> None:
+    program, pid = tmp_path / "sluice", tmp_path / "pid"
+    program.write_text(f"#!/bin/sh\n[ $1 = --version ] && echo sluice 0 && exit\necho $$ >{pid}\n"
+                       "exec sleep 100\n")
+    program.chmod(0o755)
+    command = [sys.executable, "-m", "sluice.sweep", "--sluice", program, "--out", tmp_path / "out",
+               "--over", "seed=1,2", "--", "sim"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
+        until("a run has begun", lambda: pid.exists() and pid.read_text().endswith("\n"))
+        started.terminate()
+        told = started.communicate(timeout=60)[1]
+    assert started.returncode == 143
+    assert "sluice sweep: interrupted; 0 runs are kept in" in told and "Traceback" not in told
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_of_two_sweeps_in_one_folder_the_first_to_end_stays(
+        lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    run, out = Runner.run, tmp_path / "out"
+
+    def another_ends_meanwhile(runner: Runner, *words: object, **more: object) -> None:
+        monkeypatch.setattr(Runner, "run", run)
+        assert sweep(lab, out, "--over", "load=1us", "--", "sim", "--work", "9") == 0
+        run(runner, *words, **more)
+
+    monkeypatch.setattr(Runner, "run", another_ends_meanwhile)
+    assert sweep(lab, out, "--over", "load=1us", "--", "sim", "--work", "8") == 2
+    assert "has the sweep of `sluice sim --work 9`" in capsys.readouterr().err
+    assert ",9.0," in (out / "results.csv").read_text()
 
 
 class Dask:

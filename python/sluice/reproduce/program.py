@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import io
 import os
 import shutil
 import sys
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
+from sluice.processes import Terminated, as_by_ctrl_c
 from sluice.reproduce.kept import Kept
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
-EXIT_PIPE = 141
-"""As of a program that SIGPIPE ends."""
+EXIT_PIPE, EXIT_TERMINATED = 141, 143
+"""As of a program that SIGPIPE or SIGTERM ends."""
 RUNS = "runs.jsonl"
 """The finished runs, in the folder of results."""
 
@@ -61,8 +63,9 @@ def check_out(out: Path) -> None:
 def status(name: str, out: Path, work: Callable[[], bool],
            kept: Callable[[], str] | None = None) -> int:
     """The exit status of a command whose results go to ``out``: 0 when all that it did went well;
-    1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on. Of bad input
-    no empty folder is left. ``kept`` says what Ctrl-C leaves; by default, the runs in ``out``."""
+    1 when a run failed; 2 for bad input; 130 after Ctrl-C; 143 after SIGTERM; 141 when nobody
+    reads on. Of bad input no empty folder is left. ``kept`` says what Ctrl-C leaves; by default,
+    the runs in ``out``."""
     was_there = out.exists()
     done = _status(name, out, work, kept or (lambda: _runs_kept(out)))
     if done == EXIT_BAD_INPUT and not was_there:
@@ -76,13 +79,17 @@ def _runs_kept(out: Path) -> str:
 
 
 def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], str]) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a letter, and names of files that are no text.
+        sys.stdout.reconfigure(errors="replace")
     try:
-        done = work()
-        sys.stdout.flush()
+        with as_by_ctrl_c():
+            done = work()
+        print(end="", flush=True)
         return 0 if done else EXIT_FAILED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print(f"\n{name}: interrupted; {kept()}", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of the output wants no more of it. At its end Python would try and complain
         # again.
@@ -93,5 +100,8 @@ def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], s
               " another folder by --out", file=sys.stderr)
         return EXIT_BAD_INPUT
     except (ExperimentError, OSError) as error:
-        print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        said = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            said = ": ".join(str(one) for one in (error.filename, error.strerror) if one)
+        print(f"{name}: {' '.join(said.split())}", file=sys.stderr)
         return EXIT_BAD_INPUT

@@ -105,6 +105,8 @@ class Session:
 
     def _tell(self, runs: tuple[Run, ...]) -> Told:
         planned = self._measured(runs)
+        # Another one may have ended there meanwhile.
+        self._refuse_another()
         if not self._runner.results:
             first, problem = next(iter(self._runner.failures.items()))
             all_of = f"all {len(runs)} runs failed; the first,"
