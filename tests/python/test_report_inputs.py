@@ -1,10 +1,14 @@
-"""Odd but readable run folders: programs that are not ours, names that are no text, odd numbers."""
+"""Odd but readable run folders: programs that are not ours, names that are no text, odd numbers.
+And what becomes of a page that cannot be written."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import resource
+import subprocess
+import sys
 import typing
 from pathlib import Path
 
@@ -12,6 +16,7 @@ import numpy as np
 import pytest
 import runs
 
+from sluice import report
 from sluice.report import main, svg
 from sluice.report.charts import Series, charts
 from sluice.report.content import program_grid
@@ -113,3 +118,38 @@ def test_what_no_picture_can_hold_is_one_clear_line(
     assert main([str(folder)]) == 2
     told = capsys.readouterr().err
     assert said in told and told.count("\n") == 1
+
+
+def test_a_full_disk_leaves_the_page_that_was_there(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = runs.run(tmp_path / "run")
+    page = folder / "report.html"
+    page.write_text("the last one")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        assert main([str(folder)]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert capsys.readouterr().err == (f"sluice report: {page}: File too large; "
+                                       "expected a file that can be written\n")
+    assert page.read_text() == "the last one" and not list(folder.glob(".report*"))
+
+
+def test_a_full_output_is_one_line(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "run")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "sluice.report", folder], stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False)
+    said = f"sluice report: standard output: No space left on device; the page is {folder}/"
+    assert done.returncode == 2 and done.stderr == f"{said}report.html\n"
+
+
+def test_ctrl_c_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                            monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "write_report", interrupted)
+    assert main([str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "\nsluice report: interrupted; nothing was written\n"

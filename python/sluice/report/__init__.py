@@ -12,15 +12,19 @@ from pathlib import Path
 from sluice.arguments import Parser
 from sluice.errors import RunFolderError
 
-EXIT_BAD_INPUT = 2
+EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The ``sluice-report`` command. Returns its exit status: 0, or 2 for bad input."""
+    """The ``sluice-report`` command. Returns its exit status: 0, 2 for bad input, or 130
+    after Ctrl-C."""
     options = _parser().parse_args(arguments)
     output = options.output or _default_output(options.folders)
     try:
         write_report(options.folders, output, options.title)
+    except KeyboardInterrupt:
+        print("\nsluice report: interrupted; nothing was written", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except (RunFolderError, OSError) as error:
         message = " ".join(str(error).split())
         if isinstance(error, OSError):
@@ -34,6 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Nobody reads. The interpreter writes once more when it ends: not to the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"sluice report: standard output: {error.strerror}; the page is {output}",
+              file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BAD_INPUT
     return 0
 
 
@@ -62,7 +71,17 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
 
         text = render(runs, title)
     # Names of files need not be text.
-    Path(output).write_text(text, encoding="utf-8", errors="replace")
+    _write(Path(output), text.encode(errors="replace"))
+
+
+def _write(output: Path, page: bytes) -> None:
+    """A page that was there stays until the new one is whole; a pipe or a device is written to."""
+    if not output.parent.is_dir() or (output.exists() and not output.is_file()):
+        output.write_bytes(page)
+        return
+    from sluice.reproduce.runner import put
+
+    put(output.resolve(), page)
 
 
 def _default_output(folders: Sequence[Path]) -> Path:
