@@ -62,6 +62,33 @@ def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "fifo: its sums differ" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("said", "problem"), [
+    ({"seconds": 0, "answer": 1}, "its seconds is 0; a number above 0 was needed"),
+    ({"seconds": float("nan"), "answer": 1}, "its seconds is nan; a number above 0"),
+    ({"seconds": "fast", "answer": 1}, "its seconds is 'fast'; a number above 0"),
+    ({"answer": 1}, "its last line has no seconds"),
+    ({"seconds": 1}, "its last line has no answer"),
+    ({"seconds": 1, "answer": 1, "told": {"rate": "high"}}, "its rate is 'high'; a number was"),
+    ({"seconds": 1, "answer": 1, "told": [2]}, "its told is [2]; an object with numbers"),
+    ([1], "its last line is no JSON object"),
+])
+def test_what_a_program_says_amiss_is_told(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], said: object, problem: str) -> None:
+    assert main(own(tmp_path, f"print({json.dumps(said)!r})")) == 2
+    told = capsys.readouterr().err
+    assert f"failed without a device: {problem}" in told and told.count("\n") == 1
+
+
+def test_a_brace_that_nothing_fills_is_told(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = own(tmp_path, "")
+    file = tmp_path / "recipes" / "mine" / "recipe.toml"
+    file.write_text(file.read_text().replace("{folder}", "{floder}"))
+    assert main(command) == 2
+    told = capsys.readouterr().err
+    assert "recipe.toml: program: {floder}/program.py: in braces there are python" in told
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_a_run_that_takes_too_long_leaves_nothing_behind(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str) -> None:

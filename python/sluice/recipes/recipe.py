@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,11 @@ def find(root: Path) -> list[str]:
     return names
 
 
+def filled(one: Recipe, word: str, sluice: Path, size: str) -> str:
+    """A word of its program with what stands in braces."""
+    return word.format(python=sys.executable, folder=one.folder, sluice=sluice, size=size)
+
+
 def load(root: Path, name: str) -> Recipe:
     """Raises ``ExperimentError`` that names file and key."""
     table = section.read(root / name / FILE)
@@ -50,6 +56,12 @@ def load(root: Path, name: str) -> Recipe:
                  tuple(table.texts("place", [])), tuple(table.texts("python", [])),
                  table.settings("debian"))
     table.done()
+    for word in one.program:
+        try:
+            filled(one, word, Path(), "")
+        except (KeyError, IndexError, ValueError):
+            raise table.error("program", f"{word}: in braces there are python, folder, sluice and"
+                              " size; a brace of the program's own stands twice") from None
     for key, values in (("size", one.size), ("footprint_mib", one.footprint_mib)):
         for size in SIZES:
             if not values.get(size, "").isdecimal():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
-import sys
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from sluice.errors import ExperimentError
 from sluice.processes import end
 from sluice.quantity import short
 from sluice.recipes import page
-from sluice.recipes.recipe import Recipe
+from sluice.recipes.recipe import Recipe, filled
 from sluice.reproduce.runner import put
 
 SCHEMA = "sluice.recipe/1"
+WORKLOAD = "sluice.workload/1"
 SHARES = (10, 25, 50, 100)
 """Sizes of the cache, as per cent of the footprint."""
 POLICIES = ("fifo", "s3fifo")
@@ -46,8 +47,7 @@ class Found:
 def run(one: Recipe, sluice: Path, size: str, out: Path) -> Found:
     """Runs everything and writes page and numbers. Raises ``ExperimentError`` if the program fails
     without a device."""
-    command = [word.format(python=sys.executable, folder=one.folder, sluice=sluice,
-                           size=one.size[size]) for word in one.program]
+    command = [filled(one, word, sluice, one.size[size]) for word in one.program]
     plain = _plain(one, command)
     footprint = int(one.footprint_mib[size])
     rows, problems = [], []
@@ -109,9 +109,30 @@ def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
         return (own or lines or [f"status {child.returncode}"])[-1]
     lines = output.strip().splitlines()
     try:
-        return json.loads(lines[-2 if live else -1]), json.loads(lines[-1]) if live else {}
+        program, device = json.loads(lines[-2 if live else -1]), json.loads(lines[-1])
     except (ValueError, IndexError):
         return "its last line is no JSON object"
+    return _lack(program) or (program, device)
+
+
+def _lack(program: Any) -> str:
+    """What a program should have said otherwise in its last line; empty if nothing."""
+    if not isinstance(program, dict):
+        return "its last line is no JSON object"
+    numbers = {name: program[name] for name in ("seconds", "wall_s") if name in program}
+    if not numbers:
+        return "its last line has no seconds"
+    if "answer" not in program and program.get("schema") != WORKLOAD:
+        return "its last line has no answer"
+    told = program.get("told", {})
+    if not isinstance(told, dict):
+        return f"its told is {told!r}; an object with numbers was needed"
+    for name, value in (numbers | told).items():
+        is_number = type(value) in (int, float) and math.isfinite(value)
+        if not is_number or (name in numbers and value <= 0):
+            above = " above 0" if name in numbers else ""
+            return f"its {name} is {value!r}; a number{above} was needed"
+    return ""
 
 
 def _text(file: IO[str]) -> str:
@@ -146,7 +167,7 @@ def seconds(program: dict[str, Any]) -> float:
 
 def answer_of(program: dict[str, Any]) -> Any:
     """What must be the same on every device. Our own workloads check themselves, and say so."""
-    if program.get("schema") == "sluice.workload/1":
+    if program.get("schema") == WORKLOAD:
         searches = program.get("bfs", {}).get("searches", [])
         return [program["mismatches"], program.get("pagerank", {}).get("checksum"),
                 [(one["reached"], one["depth"], one["edges"]) for one in searches]]
