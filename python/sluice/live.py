@@ -204,14 +204,17 @@ class Control:
 def _refusal(output: str) -> str:
     """What the device says of the first range that it refused; empty if it says nothing."""
     try:
-        ranges = json.loads(output)["ranges"]
+        told = json.loads(output)
+        ranges = told["ranges"]
     except (ValueError, KeyError):
         return ""
     for one in ranges:
         if one["reason"]:
             return f"{one['refused']} of {one['pages']} pages refused: {one['reason']}"
         if one["status"].startswith("bad_"):
-            return f"refused: {one['status'].replace('_', ' ')}"
+            where = f"{'@' if one['is_address'] else ''}{one['start']:#x}+{one['length']:#x}"
+            size = "" if one["is_address"] else f"; the device has {told['pages'] * _PAGE} bytes"
+            return f"{where} refused: {one['status'].replace('_', ' ')}{size}"
     return ""
 
 
