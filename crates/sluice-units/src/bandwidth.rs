@@ -29,6 +29,8 @@ mod tests {
             ("16000", None),
             ("16GB", None),
             ("16GT/s", None),
+            ("8gb/s", Some(8_000)),
+            ("8Gb/s", None),
             ("/s", None),
             ("-1GB/s", None),
         ] {

@@ -78,6 +78,9 @@ pub(crate) fn parse(text: &str, units: &[Unit], example: &str) -> Result<u64, Pa
         if name.is_empty() {
             return (number.digits == 0).then_some(0);
         }
+        if is_bits(name) {
+            return None;
+        }
         let unit = units.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
         number.scaled(unit.1)
     };
@@ -85,6 +88,12 @@ pub(crate) fn parse(text: &str, units: &[Unit], example: &str) -> Result<u64, Pa
         value: text.to_owned(),
         expected: format!("a number with a unit ({}), such as {example}", names(units)),
     })
+}
+
+/// Whether a unit means bits, as in the `16Gb` of a data sheet: its prefix is written as units have
+/// it, so its `b` is none of `B` that somebody did not mind.
+fn is_bits(unit: &str) -> bool {
+    unit.ends_with('b') && unit.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Writes `value` in the unit that gives the shortest text without a fraction.

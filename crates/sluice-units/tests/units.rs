@@ -15,6 +15,7 @@ fn text_becomes_the_exact_value() {
     assert_eq!("16MiB".parse(), Ok(Bytes::from_mib(16)));
     assert_eq!("4.8GB".parse(), Ok(Bytes(4_800_000_000)));
     assert_eq!("96gib".parse(), Ok(Bytes::from_gib(96)));
+    assert_eq!("16mb".parse(), Ok(Bytes(16_000_000)));
     assert_eq!("16M".parse(), Ok(Bytes::from_mib(16)));
     assert_eq!("4096".parse(), Ok(Bytes(4096)));
     assert_eq!("40\u{b5}s".parse(), Ok(Ps::from_us(40)));
@@ -41,7 +42,17 @@ fn text_that_is_no_value_is_refused() {
     ] {
         assert!(text.parse::<Ps>().is_err(), "{text:?} was accepted");
     }
-    for text in ["1.6", "16MiBB", "0.3B", "99999999TiB", "MiB", "_1B"] {
+    for text in [
+        "1.6",
+        "16MiBB",
+        "0.3B",
+        "99999999TiB",
+        "MiB",
+        "_1B",
+        "16Gb",
+        "8Mb",
+        "1Gib",
+    ] {
         assert!(text.parse::<Bytes>().is_err(), "{text:?} was accepted");
     }
     for text in ["5%%", "1/0", "a/b", "5 percent", "-1%"] {
