@@ -52,6 +52,29 @@ fn one_command_tells_of_caches_of_all_sizes() {
     }
 }
 
+/// Sets count in the run time, not in the hits.
+#[test]
+fn sets_that_the_hits_do_not_have_are_said() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "zipf:size=2MiB,ops=3000");
+    let words = ["size", "--trace", path.to_str().unwrap()];
+    let said = |more: &[&str]| {
+        let told = sluice(&[&words[..], DEVICE, more].concat());
+        assert_eq!(told.status.code(), Some(0));
+        String::from_utf8(told.stderr).unwrap()
+    };
+    let sets = said(&["--set", "cache.ways=4"]);
+    assert!(
+        sets.contains("a page may be anywhere; cache.ways=4 counts in run times only"),
+        "{sets}"
+    );
+    assert_eq!(
+        said(&["--set", "cache.ways=256"]),
+        "",
+        "as many as the cache has"
+    );
+}
+
 /// A random walk hits as often as the cache has its pages, once the cache is full.
 #[test]
 fn first_misses_and_what_warms_the_cache_are_counted_apart() {
@@ -158,8 +181,21 @@ fn columns_of_a_users_own_are_a_trace() {
         ("op,size", "address among them"),
         ("address,address", "none twice"),
         ("address,op", "5 fields; expected the 2 of --columns"),
+        (
+            "time,op,address,size,-",
+            "time: \"1.5\" has a fraction; name its unit by time_s",
+        ),
     ] {
-        let refused = sluice(&["trace", "convert", csv, trace, "--columns", columns]);
+        let refused = sluice(&[
+            "trace",
+            "convert",
+            csv,
+            trace,
+            "--from",
+            "csv",
+            "--columns",
+            columns,
+        ]);
         let text = String::from_utf8_lossy(&refused.stderr);
         assert!(
             refused.status.code() == Some(2) && text.contains(said),

@@ -33,7 +33,7 @@ const NS: [(&str, u64); 4] = [("s", UNITS), ("ms", 1_000_000), ("us", 1_000), ("
 /// What a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
-    /// A time in a unit.
+    /// A time in a unit; in nanoseconds where none is named.
     Time(&'static str),
     Op,
     Address,
@@ -44,7 +44,7 @@ enum Column {
 }
 
 const NAMES: [(&str, Column); 10] = [
-    ("time", Column::Time("ns")),
+    ("time", Column::Time("")),
     ("time_s", Column::Time("s")),
     ("time_ms", Column::Time("ms")),
     ("time_us", Column::Time("us")),
@@ -66,7 +66,7 @@ pub struct Columns {
 /// Why a text names no columns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected names with commas between, address among them and none twice: time (or time_ns, \
+    "expected names with commas between, address among them and none twice: time (of ns; or \
      time_us, time_ms, time_s), op, address, size, cpu, and - for what is not wanted"
 )]
 pub struct ColumnsError;
@@ -247,6 +247,13 @@ impl Read {
         let (Some(unit), Some(text)) = (unit, self.field(Column::Time(""))) else {
             return Ok(0);
         };
+        // Seconds are mostly written so; as nanoseconds nearly all of them would be 0.
+        if unit.is_empty() && text.contains('.') {
+            return Err(self.wrong(format!(
+                "time: \"{text}\" has a fraction; name its unit by time_s, time_ms, time_us or \
+                 time_ns"
+            )));
+        }
         // Picoseconds do not reach far enough for times since 1970.
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let scale = NS

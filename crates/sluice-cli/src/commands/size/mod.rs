@@ -206,6 +206,13 @@ fn answer(
     });
     print(args, &result)?;
     unknown(&args.sizes, &result);
+    if config.cache.ways < config.cache.pages {
+        errln!(
+            "sluice: warning: hits are those of caches in which a page may be anywhere; \
+             cache.ways={} counts in run times only",
+            config.cache.ways
+        );
+    }
     kept
 }
 

@@ -30,7 +30,7 @@ pub struct ConvertArgs {
     /// Format of OUT [default: what its name says]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub to: Option<&'static Format>,
-    /// What is in each column of a text file: time (or time_ns, time_us, time_ms, time_s), op,
+    /// What is in each column of a text file: time (of ns; or time_us, time_ms, time_s), op,
     /// address, size, cpu, and - for what is not wanted, such as time,op,address,size
     #[arg(long, value_name = "NAME,..")]
     pub columns: Option<Columns>,
