@@ -1,6 +1,7 @@
 //! `sluice again`: a run once more, and what differs.
 
 use crate::error::Error;
+use crate::signals;
 use crate::told::{self, FILE, is_told};
 use clap::Args;
 use serde_json::Value;
@@ -70,13 +71,12 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         }
     }
     command.args(&arguments).envs(&kept.environment);
-    let status = command
-        .current_dir(&kept.directory)
-        .status()
-        .map_err(Error::system(format!(
-            "{}: running it again",
-            kept.directory
-        )))?;
+    command.current_dir(&kept.directory);
+    let cannot = || Error::system(format!("{}: running it again", kept.directory));
+    let mut child = command.spawn().map_err(cannot())?;
+    signals::forward_to(child.id(), &signals::ENDING);
+    let status = child.wait().map_err(cannot())?;
+    signals::end_forwarding(false);
     // What the command refused to write to has the result of another one, or none.
     if stamp(&out) != there {
         if let (Some(before), Some(after)) = (before, result(&out)) {

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A simulation of some hundredths of a second.
 const SIM: &str = "sim --workload uniform:size=64MiB,ops=40k,write=1/2 --set cache.capacity=4MiB";
@@ -92,6 +92,54 @@ fn again_runs_with_the_same_settings() {
             assert_eq!(before, after, "{name}");
         }
     }
+}
+
+/// What comes within a minute: the machine may be busy.
+fn soon<T>(what: impl Fn() -> Option<T>) -> Option<T> {
+    let started = Instant::now();
+    loop {
+        match what() {
+            None if started.elapsed() < Duration::from_secs(60) => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            found => return found,
+        }
+    }
+}
+
+/// The run itself must not go on, and write its result, once nobody waits for it.
+#[test]
+fn a_request_to_end_again_ends_its_run() {
+    let dir = tempfile::tempdir().expect("room");
+    let first = dir.path().join("first");
+    assert!(finish(&mut sluice(SIM, &first)).status.success());
+    // A run of hours, which would be there all the same.
+    let file = first.join("command.json");
+    let text = fs::read_to_string(&file).expect("its command");
+    fs::write(&file, text.replace("ops=40k", "ops=400G")).expect("room");
+    let mut command = Sluice::command();
+    command.arg("again").arg(&first);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut again = with_default_signals(&mut command).spawn().expect("again");
+    let task = format!("/proc/{0}/task/{0}", again.id());
+    let read = |name: &str| fs::read_to_string(format!("{task}/{name}")).expect("it waits");
+    let run = soon(|| read("children").trim().parse::<i32>().ok()).expect("its run begins");
+    // It hears of requests a moment after its run is there.
+    let hears = || {
+        let status = read("status");
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        ((caught >> (libc::SIGTERM - 1)) & 1 == 1).then_some(())
+    };
+    soon(hears);
+    // SAFETY: no pointers; our own child.
+    unsafe { libc::kill(again.id() as i32, libc::SIGTERM) };
+    let ended = again.wait().expect("our own child");
+    // SAFETY: no pointers; the run that the lines above have found.
+    let is_left = unsafe { libc::kill(run, libc::SIGKILL) } == 0;
+    assert_eq!((ended.signal(), is_left), (Some(libc::SIGTERM), false));
 }
 
 /// Kills at random moments, and after each the folder holds the whole result or none.
