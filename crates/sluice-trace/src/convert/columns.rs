@@ -254,6 +254,7 @@ impl Read {
                  time_ns"
             )));
         }
+        let unit = if unit.is_empty() { "ns" } else { unit };
         // Picoseconds do not reach far enough for times since 1970.
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let scale = NS
