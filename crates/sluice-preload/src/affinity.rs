@@ -113,8 +113,8 @@ pub fn asking_of<R>(thread: pthread_t, call: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The program has opened a file of this name. What the kernel says in it of the process's CPUs, and
-/// of the caller's, is to be all that they have: `libnuma` binds threads by it.
+/// The program has opened a file of this name. What the kernel says in it of the process's CPUs,
+/// and of the caller's, is to be all that they have: `libnuma` binds threads by it.
 pub fn opened(path: *const c_char) {
     if !are_held() {
         return;

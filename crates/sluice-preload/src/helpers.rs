@@ -1,9 +1,9 @@
 //! What the C library does in threads of its own: asynchronous input and output, timers, notices of
 //! queues, and names that are looked up meanwhile.
 //!
-//! All signals are held back from these threads. So in signal mode none of them can wait for a page:
-//! what the program hands to them leaves the device, and what is allocated for them is off it. So
-//! are the attributes of threads: one that is made reads them before any signal can come.
+//! All signals are held back from these threads. So in signal mode none of them can wait for a
+//! page: what the program hands to them leaves the device, and what is allocated for them is off
+//! it. So are the attributes of threads: one that is made reads them before any signal can come.
 //!
 //! They make threads that call a function of the program's, and no hook sees that. A function of
 //! ours in place of that one gives such a thread what all others have from their beginning.
@@ -83,7 +83,8 @@ const _: () = assert!(size_of::<Event>() == size_of::<sigevent>());
 
 type Called = extern "C-unwind" fn(usize);
 
-/// Functions that the C library calls in a thread. A thread that calls one knows the value alone, so each has a place.
+/// Functions that the C library calls in a thread. A thread that calls one knows the value alone,
+/// so each has a place.
 static FUNCTIONS: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
 
 /// Calls a function of the program's, which may need a page: some versions of the C library have

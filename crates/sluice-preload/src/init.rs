@@ -134,22 +134,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     };
     mask::resolve();
     old_signals::resolve();
-    match trap {
-        Trap::Event => {}
-        Trap::Signal => {
-            system::find_loader();
-            engine
-                .guard_descriptors()
-                .map_err(os("moving a descriptor"))?;
-            altstack::start().map_err(os("a stack for signals"))?;
-            if !sluice_runtime::install_signal(engine) {
-                return Err(StartError::Handler);
-            }
-            if !system::find_stream_buffers() {
-                return Err(StartError::Streams);
-            }
-            engine.start_threads(cpu)?;
-        }
+    if trap == Trap::Signal {
+        start_signal_mode(engine)?;
+        engine.start_threads(cpu)?;
     }
     engine.calibrate();
     fork::register();
@@ -167,6 +154,23 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     }
     move_break();
     Ok(Heap::Device)
+}
+
+/// Sees to it that each thread can take the signal of its misses.
+fn start_signal_mode(engine: &'static Engine) -> Result<(), StartError> {
+    let os = |what| move |errno| StartError::System { what, errno };
+    system::find_loader();
+    engine
+        .guard_descriptors()
+        .map_err(os("moving a descriptor"))?;
+    altstack::start().map_err(os("a stack for signals"))?;
+    if !sluice_runtime::install_signal(engine) {
+        return Err(StartError::Handler);
+    }
+    match system::find_stream_buffers() {
+        true => Ok(()),
+        false => Err(StartError::Streams),
+    }
 }
 
 /// Moves the program's break as the C library's allocator does when it is first asked, which nobody

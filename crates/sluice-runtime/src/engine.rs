@@ -160,8 +160,7 @@ impl Engine {
         host.threads.set_own(session.first_threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
         show_hits(&mut host, &session);
-        let moves = Migration::of(&session.settings.params, pages);
-        let (migration, near) = moves.unzip();
+        let (migration, near) = Migration::of(&session.settings.params, pages).unzip();
         host.near = near;
         let block = AtomicPtr::new(core::ptr::from_ref(made.live.block()).cast_mut());
         Ok(Box::leak(Box::new(Engine {

@@ -19,8 +19,8 @@ fn cpus_chosen_for_a_thread_at_a_miss_are_kept() {
 }
 
 /// A thread runs before the handler that woke it has given it its CPUs back. One in five of the
-/// threads and children that it made then had one CPU for ever, and one in forty looks at its status
-/// showed one. Deadlines were refused.
+/// threads and children that it made then had one CPU for ever, and one in forty looks at its
+/// status showed one. Deadlines were refused.
 #[test]
 fn what_is_made_right_after_a_miss_has_all_cpus() {
     let path = helper!("cpus_made.c").to_str().expect("plain letters");

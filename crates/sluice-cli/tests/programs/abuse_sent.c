@@ -59,8 +59,8 @@ int main(int argc, char **argv) {
     CHECK(pthread_create(&thread, NULL, is_fork ? forks : maps, NULL) == 0);
     int enough = is_fork ? 40 : 400;
     for (sent = 1; sent <= enough; sent++) {
-        /* In signal mode the kernel takes a SIGBUS for the same as that of the thread's miss, if they
-           come together: then another is sent. */
+        /* In signal mode the kernel takes a SIGBUS for the same as that of the thread's miss, if
+           they come together: then another is sent. */
         for (int look = 0; answered < sent; look++) {
             union sigval value = {.sival_int = sent};
             if (look % 1000 == 0)
