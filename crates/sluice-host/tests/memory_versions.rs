@@ -165,7 +165,9 @@ fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Access]) {
         now += Ps::from_ns(step.after);
         let addr = step.page * PAGE + step.line * 64;
         memory.walk(now + Ps::from_ns(step.after), step.page);
-        if step.write {
+        if step.write && step.may_delay {
+            delayed += u64::from(memory.store(now, addr, true).delayed);
+        } else if step.write {
             memory.write(now, addr);
         } else {
             let before = memory.stats().requests.host_reads;

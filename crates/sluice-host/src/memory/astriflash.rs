@@ -136,6 +136,8 @@ impl AstriFlash {
         let found_at = now + self.lookup;
         let (place, answer) = match self.find(found_at, addr / PAGE_BYTES) {
             Found::Page(place) if may_delay && self.ways[place].ready_at > found_at => {
+                // It comes again, and is a request each time: as a read that meets its page.
+                bus.stats.requests.device_writes += 1;
                 return bus.delayed(found_at, self.ways[place].ready_at);
             }
             Found::Page(place) => (place, bus.host_write(now, addr_in(place, addr), Ps::ZERO)),
