@@ -5,7 +5,7 @@
 //! one chain as many loads are under way at once. A round is as many loads as there are lines.
 
 use super::share::digest;
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Kind, Param};
 use sluice_units::{Bytes, LINE_BYTES, Rng};
@@ -139,16 +139,15 @@ impl Program for Chase {
             return Step::Barrier;
         }
         let mut rec = Recorder::new(out);
-        let mut loaded: Vec<Option<Loaded>> = vec![None; walk.at.len()];
+        let chains = walk.at.len() as u64;
         let first = u64::from(thread) * lines;
         let steps = STRETCH.min(lines * (walk.round + 1) - walk.done);
         for _ in 0..steps {
-            let chain = (walk.done % walk.at.len() as u64) as usize;
+            let chain = (walk.done % chains) as usize;
             let addr = self.lines.at(first + u64::from(walk.at[chain]));
-            loaded[chain] = Some(match loaded[chain] {
-                Some(before) => rec.load_after(addr, before),
-                None => rec.load(addr),
-            });
+            // The load before it in its chain may be in the stretch before.
+            let back = if walk.done < chains { 0 } else { chains };
+            rec.load_back(addr, back as u16);
             walk.at[chain] = self.next[walk.at[chain] as usize];
             walk.done += 1;
         }
@@ -245,11 +244,12 @@ mod tests {
 
     #[test]
     fn a_load_waits_for_the_one_before_it_in_its_chain() {
-        for chains in [1, 3] {
-            let mut kernel = make(&of(1, 64 * 1_000, chains, 1));
+        // Of one stretch, and of two rounds of three each.
+        for (chains, lines) in [(1, 1_000), (3, 1_000), (1, 10_000), (3, 10_000)] {
+            let mut kernel = make(&of(1, 64 * lines, chains, 2));
             let mut out = Vec::new();
-            kernel.fill(0, &mut out);
-            assert_eq!(out.len(), 1_000);
+            while kernel.fill(0, &mut out) != Step::End {}
+            assert_eq!(out.len() as u64, 2 * lines);
             for (place, instr) in out.iter().enumerate() {
                 let free = (place as u64) < chains;
                 assert_eq!(u64::from(instr.after), if free { 0 } else { chains });

@@ -59,6 +59,8 @@ pub fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
     let mut steps = vec![Step::More; threads];
     let mut told = Told::default();
     let mut out: Vec<Instr> = Vec::new();
+    // What each thread has done: a load that an address comes from may be of an earlier stretch.
+    let mut done: Vec<Vec<MemOp>> = vec![Vec::new(); threads];
     while steps.iter().any(|step| *step != Step::End) {
         if steps.iter().all(|step| *step != Step::More) {
             let barrier = steps.iter_mut().filter(|step| **step == Step::Barrier);
@@ -74,6 +76,12 @@ pub fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
                 assert_eq!(*step == Step::More, !out.is_empty());
                 assert!(out.len() < 20_000, "a stretch of {} entries", out.len());
                 count(&mut told, &out, kernel.footprint().0);
+                let done = &mut done[thread as usize];
+                for instr in &out {
+                    let at = usize::from(instr.after);
+                    assert!(at == 0 || done[done.len() - at] == MemOp::Load);
+                    done.push(instr.op);
+                }
             }
         }
     }
@@ -81,7 +89,7 @@ pub fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
 }
 
 fn count(told: &mut Told, out: &[Instr], footprint: u64) {
-    for (index, instr) in out.iter().enumerate() {
+    for instr in out {
         told.instructions += instr.count();
         told.loads += u64::from(instr.op == MemOp::Load);
         told.stores += u64::from(instr.op == MemOp::Store);
@@ -94,8 +102,6 @@ fn count(told: &mut Told, out: &[Instr], footprint: u64) {
             told.hash.word(word);
         }
         assert!(instr.op == MemOp::None || instr.addr < footprint);
-        let at = usize::from(instr.after);
-        assert!(at == 0 || out[index - at].op == MemOp::Load);
     }
 }
 

@@ -41,6 +41,12 @@ impl<'a> Recorder<'a> {
         self.push(addr, MemOp::Load, after)
     }
 
+    /// A load whose address comes from the load so many entries before, of this stretch or an
+    /// earlier one; from none if 0.
+    pub fn load_back(&mut self, addr: u64, entries: u16) {
+        self.push(addr, MemOp::Load, entries);
+    }
+
     /// A store to an address that was known long before.
     pub fn store(&mut self, addr: u64) {
         self.push(addr, MemOp::Store, 0);
