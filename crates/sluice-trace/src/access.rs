@@ -25,7 +25,8 @@ pub const KINDS: usize = 7;
 
 /// Bytes of an access by the block door that goes on in the next access of its CPU. The next access
 /// goes on if it has the same kind and instructions and begins where this one ends. So requests may
-/// be larger than the size of an access.
+/// be larger than the size of an access. A request that such a piece ends has its last byte once
+/// more, so that it is no part of the next.
 pub const BLOCK_PIECE: u16 = 15 * 4096;
 
 /// What a tag has for each access by the block door, in the place of a kind.
@@ -92,6 +93,6 @@ impl Access {
         before.size == BLOCK_PIECE
             && self.kind.is_block()
             && same(self) == same(before)
-            && self.address == end
+            && (self.address == end || self.size == 1 && self.address.checked_add(1) == Some(end))
     }
 }

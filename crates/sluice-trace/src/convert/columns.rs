@@ -297,6 +297,7 @@ fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>
         out: output.stream(),
         per_second: options.per_second,
         is_begun: false,
+        open: None,
     }))
 }
 
@@ -304,10 +305,15 @@ struct Made {
     out: Box<dyn Write>,
     per_second: u64,
     is_begun: bool,
+    /// The first access of a request and its last so far, and the request's end so far.
+    open: Option<(Access, Access, u64)>,
 }
 
-impl Sink for Made {
-    fn push(&mut self, access: &Access) -> Result<bool, Error> {
+impl Made {
+    fn close(&mut self) -> Result<(), Error> {
+        let Some((access, _, end)) = self.open.take() else {
+            return Ok(());
+        };
         let ns = u128::from(access.instructions) * u128::from(UNITS) / u128::from(self.per_second);
         let op = match access.kind {
             Kind::Store | Kind::BlockWrite => "write",
@@ -319,15 +325,31 @@ impl Sink for Made {
             true => "",
             false => "time_ns,op,address,size,cpu\n",
         };
-        let Access {
-            address, size, cpu, ..
-        } = access;
+        let Access { address, cpu, .. } = access;
+        // Behind the last address there is 0 again.
+        let size = end.wrapping_sub(address);
         let done = writeln!(self.out, "{heading}{ns},{op},{address},{size},{cpu}");
-        done.map_err(Error::io("writing a trace"))?;
+        done.map_err(Error::io("writing a trace"))
+    }
+}
+
+impl Sink for Made {
+    fn push(&mut self, access: &Access) -> Result<bool, Error> {
+        let end = access.address.wrapping_add(u64::from(access.size));
+        if let Some((_, last, open_end)) = &mut self.open
+            && *open_end != 0
+            && access.goes_on(last, *open_end)
+        {
+            (*last, *open_end) = (*access, end);
+            return Ok(true);
+        }
+        self.close()?;
+        self.open = Some((*access, *access, end));
         Ok(true)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {
+        self.close()?;
         self.out.flush().map_err(Error::io("writing a trace"))?;
         Ok(Vec::new())
     }

@@ -51,6 +51,10 @@ impl Pieces {
             // The last byte of a request may be the last that has an address.
             at = at.wrapping_add(taken);
             left -= taken;
+            // Its last byte once more: else a request that begins behind it would be its rest.
+            if form == RequestForm::Block && left == 0 && size == u64::from(BLOCK_PIECE) && at > 0 {
+                out.push(self.access(kind, at - 1, 1));
+            }
         }
     }
 
