@@ -95,9 +95,9 @@ fn threads_take_turns_and_wait_at_barriers() {
     let recording = all_of(&mut program, &[], u64::MAX);
     let expected = [
         (0, 0),
-        (0, 1),
         (1, 10),
         (2, 20),
+        (0, 1),
         // The second waits for the first.
         (0, 2),
         (0, 3),
@@ -110,13 +110,14 @@ fn threads_take_turns_and_wait_at_barriers() {
     assert_eq!(recording.footprint, Bytes(12_345));
     // Five for each load and the work before it.
     assert_eq!(recording.instructions, 8 * 5);
-    let since = recording.cpus.iter().flatten().map(|one| one.instructions);
-    assert_eq!(since.collect::<Vec<_>>(), [5; 8]);
+    // The second was at the barrier after 5, and had the time of the first behind it.
+    let at = recording.cpus.iter().flatten().map(|one| one.at);
+    assert_eq!(at.collect::<Vec<_>>(), [5, 10, 15, 20, 5, 20, 25, 5]);
 }
 
 #[test]
 fn no_more_is_kept_than_was_wanted() {
-    for (most, fills) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (7, 6), (8, 7)] {
+    for (most, fills) in [(0, 0), (1, 3), (3, 3), (4, 3), (5, 4), (6, 6), (8, 7)] {
         let mut program = three();
         let recording = all_of(&mut program, &[], most);
         assert_eq!(recording.len(), most);
@@ -181,28 +182,25 @@ fn what_caches_let_through_is_recorded() {
     let expected = [
         (access(7, false), 1),
         // The load that hits, its work, and the flush itself.
-        (access(7, true), 11),
+        (access(7, true), 12),
         // The second flush has nothing to write. It, the fence, the work and the store.
-        (access(8, false), 6),
-        (access(9, false), 2),
+        (access(8, false), 18),
+        (access(9, false), 20),
         // What leaves for the last line goes before it or after it, with none between.
-        (access(8, true), 0),
-        (access(10, false), 1),
+        (access(8, true), 21),
+        (access(10, false), 21),
     ];
     let kept = recording.cpus[0].iter();
-    let mut kept: Vec<_> = kept.map(|it| (it.access(), it.instructions)).collect();
+    let mut kept: Vec<_> = kept.map(|it| (it.access(), it.at)).collect();
     if kept[4].0 == access(10, false) {
         // Both belong to the same instruction.
-        assert_eq!((kept[4].1, kept[5].1), (1, 0));
         kept.swap(4, 5);
-        (kept[4].1, kept[5].1) = (0, 1);
     }
     assert_eq!(kept, expected);
     assert_eq!(recording.writes(), 2);
     assert_eq!(recording.instructions, 1 + 11 + 6 + 2 + 1);
 }
 
-/// An access that is not kept takes no instructions from the next one.
 #[test]
 fn each_cpu_has_caches_and_instructions_of_its_own() {
     let mut recorder = Recorder::new(2, &[CacheSize { lines: 8, ways: 8 }], 3);
@@ -213,7 +211,58 @@ fn each_cpu_has_caches_and_instructions_of_its_own() {
     }
     let recording = recorder.end(Bytes(512));
     assert_eq!(in_order(&recording), [(0, 5), (1, 5), (0, 6)]);
-    let since: Vec<u64> = recording.cpus[0].iter().map(|it| it.instructions).collect();
-    assert_eq!(since, [10, 20]);
+    let at: Vec<u64> = recording.cpus[0].iter().map(|it| it.at).collect();
+    assert_eq!(at, [10, 30]);
     assert_eq!(recording.instructions, 50);
+}
+
+/// Four threads with stretches of their own lengths: what is kept is what is done first.
+#[test]
+fn threads_run_side_by_side() {
+    let mut all = Vec::new();
+    let mut threads = Vec::new();
+    for cpu in 0..4u16 {
+        let mut at = 0;
+        let mut stretches = VecDeque::new();
+        for stretch in 0..20 {
+            let line = |n: u64| u64::from(cpu) << 16 | stretch << 8 | n;
+            let stretch: Vec<Instr> = (0..1 + u64::from(cpu) * 30)
+                .map(|n| instr(MemOp::Load, line(n), (line(n) * 7 % 19) as u16))
+                .collect();
+            for one in &stretch {
+                at += one.count();
+                all.push((at, cpu, one.addr / 64));
+            }
+            stretches.push_back((stretch, Step::More));
+        }
+        stretches.back_mut().expect("twenty").1 = Step::End;
+        threads.push(stretches);
+    }
+    all.sort_unstable();
+    let all: Vec<_> = all.into_iter().map(|(_, cpu, line)| (cpu, line)).collect();
+    for most in [10, 700, all.len()] {
+        let threads = threads.clone();
+        let recording = all_of(&mut Listed { threads, fills: 0 }, &[], most as u64);
+        assert!(in_order(&recording) == all[..most], "{most}");
+    }
+}
+
+/// The last line of the memory that there is room for comes back as itself, also from a cache.
+#[test]
+fn there_is_room_for_each_line() {
+    let small = [CacheSize { lines: 2, ways: 2 }];
+    for caches in [&[][..], &small] {
+        let room = Recording::room(caches).0;
+        let mut recorder = Recorder::new(1, caches, u64::MAX);
+        let lines = [room / 64 - 1, 1, 2, room / 64 - 3];
+        for line in lines {
+            let line = u32::try_from(line).expect("a line has 32 bits");
+            recorder.access(0, line, true);
+        }
+        let recording = recorder.end(Bytes(room));
+        let kept: Vec<_> = recording.cpus[0].iter().map(|it| it.access()).collect();
+        let writes = kept.iter().filter(|access| access.is_write);
+        let writes: Vec<u64> = writes.map(|access| access.addr / 64).collect();
+        assert_eq!(writes, lines[..if caches.is_empty() { 4 } else { 2 }]);
+    }
 }

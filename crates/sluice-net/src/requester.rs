@@ -195,6 +195,7 @@ impl Requester {
 
     /// Gives it other requests.
     pub fn replace(&mut self, source: Box<dyn Source>) {
+        self.next_at = source.pause();
         self.source = Some(source);
     }
 

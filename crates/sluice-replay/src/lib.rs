@@ -2,17 +2,20 @@
 
 mod asked;
 mod blocks;
+mod in_order;
 mod lines;
 mod program;
 
 pub use asked::AskedStream;
+pub use in_order::InOrder;
+pub use lines::Line;
 pub use program::TraceProgram;
 
 use asked::AskedOfCpu;
 use blocks::Blocks;
 use lines::LinesOfCpu;
 use sluice_streams::{Access, Stream};
-use sluice_trace::{Error, Header, Kind, Reader};
+use sluice_trace::{Error, Header, Kind, Order, Reader};
 use sluice_units::{Bytes, PAGE_BYTES};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -175,6 +178,29 @@ impl Replay {
             Box::new(lines) as Stream
         };
         Ok(self.cpus.iter().map(stream).collect())
+    }
+
+    /// The lines of all CPUs in one order.
+    ///
+    /// # Errors
+    /// When the file cannot be opened again, or has requests by the block door.
+    pub fn in_order(&self) -> Result<InOrder, Error> {
+        self.check_accesses()?;
+        let trace = Arc::new(Blocks::open(&self.path)?);
+        let cpus = self.cpus.iter().map(|cpu| self.lines(cpu, &trace));
+        let cpus = cpus.collect();
+        let file = match self.header.order {
+            Order::PerCpu => None,
+            Order::Global => {
+                let last = self.cpus.last().map_or(0, |cpu| cpu.number as usize);
+                let mut places = vec![0; last + 1];
+                for (place, cpu) in self.cpus.iter().enumerate() {
+                    places[cpu.number as usize] = place;
+                }
+                Some((Reader::open(&self.path)?, places))
+            }
+        };
+        Ok(InOrder::new(file, cpus, Arc::clone(&self.failure)))
     }
 
     /// The accesses of each CPU, in its order, and its requests by the block door among them, on

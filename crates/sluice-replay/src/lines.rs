@@ -13,6 +13,7 @@ pub struct Line {
     pub instructions: u64,
     /// Where on the device.
     pub addr: u64,
+    /// Whether it stores.
     pub write: bool,
 }
 

@@ -1,8 +1,10 @@
 //! Traces as streams and programs, against a plain reading of their list of accesses.
 
+use sluice_driver::Asked;
 use sluice_host::{Instr, MemOp, Program, Step};
 use sluice_replay::{Placement, Replay};
-use sluice_trace::{Access, Header, Kind, Writer};
+use sluice_trace::convert::{FORMATS, Input, Options, Output, RequestForm, convert};
+use sluice_trace::{Access, Header, Kind, Order, Writer};
 use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Rng};
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,7 +38,15 @@ fn accesses() -> Vec<Access> {
 
 /// A trace of many blocks, which ends in good order or not.
 fn write(path: &Path, accesses: &[Access], is_finished: bool) {
-    let mut writer = Writer::create(path, &Header::new("test")).unwrap();
+    write_as(path, accesses, is_finished, Order::Global);
+}
+
+fn write_as(path: &Path, accesses: &[Access], is_finished: bool, order: Order) {
+    let header = Header {
+        order,
+        ..Header::new("test")
+    };
+    let mut writer = Writer::create(path, &header).unwrap();
     for some in accesses.chunks(300) {
         some.iter().for_each(|access| writer.push(access).unwrap());
         writer.flush().unwrap();
@@ -184,4 +194,70 @@ fn a_block_that_is_damaged_later_ends_its_streams_with_the_reason() {
     }
     assert!(replay.failure().is_some());
     assert!(replay.failure().is_none(), "it is said once");
+}
+
+/// In the order of the file, or in that of the instructions that each CPU has executed: the CPU,
+/// the instructions, where, and whether it stores.
+#[test]
+fn the_lines_of_all_cpus_are_in_one_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace");
+    let (all, data) = data();
+    let places = places(&data, Placement::Touch);
+    for order in [Order::Global, Order::PerCpu] {
+        write_as(&path, &all, true, order);
+        let replay = Replay::open(&path, Placement::Touch).unwrap();
+        let mut accesses = data.clone();
+        if order == Order::PerCpu {
+            accesses.sort_by_key(|access| (access.instructions, access.cpu));
+        }
+        let of = |access: Access| {
+            let cpu = [0, 9, 1, 2][access.cpu as usize];
+            let lines = lines(&[access], &places, access.cpu);
+            let lines = lines.into_iter();
+            lines.map(move |(addr, write)| (cpu, access.instructions, addr, write))
+        };
+        let due: Vec<_> = accesses.into_iter().flat_map(of).collect();
+        let found = replay.in_order().unwrap();
+        let found = found.map(|(cpu, line)| (cpu, line.instructions, line.addr, line.write));
+        assert!(found.eq(due), "{order:?}");
+        assert!(replay.failure().is_none());
+    }
+}
+
+/// Requests of a text, of as many bytes as pieces of a trace hold, or more or less.
+#[test]
+fn requests_of_whole_pieces_are_as_many_as_they_were() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let format = |name: &str| FORMATS.iter().find(|format| format.name == name).unwrap();
+    let options = Options {
+        request: RequestForm::Block,
+        columns: Some("op,address,size".parse().unwrap()),
+        ..Options::default()
+    };
+    for op in ["read", "write", "trim"] {
+        // Bytes of requests, each of which begins where the one before ends.
+        let sizes = [61_440, 4096, 122_880, 8192, 61_440, 184_320, 65_536, 4096];
+        let (mut rows, mut due, mut address) = (String::new(), Vec::new(), 0);
+        for size in sizes {
+            rows += &format!("{op},{address},{size}\n");
+            due.push(vec![(address / PAGE_BYTES, size / PAGE_BYTES)]);
+            address += size;
+        }
+        std::fs::write(at("rows.csv"), rows).unwrap();
+        let (output, pending) = Output::new(&at("rows.trace")).unwrap();
+        let input = Input::new(&at("rows.csv"));
+        let (csv, own) = (format("csv"), format("sluice"));
+        convert(csv, input, own, output, &options, &mut |_| true).unwrap();
+        pending.unwrap().keep().unwrap();
+        let replay = Replay::open(&at("rows.trace"), Placement::Touch).unwrap();
+        assert_eq!(replay.footprint(), Bytes(address));
+        let asked = replay.asked(1 << 20, PAGE_BYTES).unwrap().remove(0);
+        let asked = asked.map(|asked| match asked {
+            Asked::Block(request) => request.runs,
+            Asked::Access(_) => panic!("a request"),
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), due, "{op}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::sluice;
 use serde_json::Value;
+use sluice_trace::{Access, Header, Kind, Writer};
 
 fn run(words: &[&str]) -> Value {
     let short = ["--warmup", "1k", "--requests", "4k", "--json"];
@@ -92,6 +93,55 @@ fn a_trace_is_replayed_as_it_was_recorded() {
     let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert_eq!(object["workload"]["accesses"], 600);
     assert_eq!(object["workload"]["writes"], 0);
+}
+
+/// Four CPUs in turn: of the first accesses of all, each has made as many.
+#[test]
+fn the_first_accesses_of_a_trace_are_of_all_its_cpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("four.trace");
+    let mut writer = Writer::create(&path, &Header::new("a test")).unwrap();
+    for number in 0..12_000 {
+        let access = Access {
+            cpu: (number % 4) as u32,
+            instructions: number / 4,
+            address: number * 64,
+            size: 8,
+            kind: Kind::Load,
+        };
+        writer.push(&access).unwrap();
+    }
+    writer.finish(&[3_000; 4]).unwrap();
+    let sets = [
+        "topology.kind=star",
+        "requester.count=4",
+        "endpoint.count=4",
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let trace = path.to_str().unwrap();
+    let words = [
+        "fabric",
+        "run",
+        "esf",
+        "--trace",
+        trace,
+        "--caches",
+        "none",
+        "--spread",
+        "cpus",
+        "--accesses",
+        "2k",
+        "--warmup",
+        "0",
+        "--requests",
+        "100k",
+        "--json",
+    ];
+    let output = sluice(&[&words[..], &sets].concat());
+    let object = crate::schema::checked(&output.stdout);
+    let requesters = object["requesters"].as_array().expect("requesters");
+    let each = requesters.iter().map(|one| one["requests"].as_u64());
+    assert_eq!(each.collect::<Vec<_>>(), [Some(500); 4]);
 }
 
 #[test]

@@ -91,12 +91,14 @@ fn in_order(recording: &Recording) -> impl Iterator<Item = Recorded> {
 fn each(recording: &Recording, requesters: u32, instruction: Ps) -> Vec<Box<dyn Source>> {
     let all: Arc<[Recorded]> = in_order(recording).collect();
     let source = |requester: u32| -> Box<dyn Source> {
+        // All at the same place would be at the same memory at the same time.
+        let at = all.len() * requester as usize / requesters as usize;
         Box::new(Replay {
             first: u64::from(requester) * recording.footprint.0,
-            // All at the same place would be at the same memory at the same time.
-            at: all.len() * requester as usize / requesters as usize,
+            at,
             left: all.len(),
             instruction,
+            reached: all.get(at).map_or(0, |recorded| recorded.at),
             accesses: Arc::clone(&all),
         })
     };
@@ -109,13 +111,18 @@ fn apart(
     instruction: Ps,
 ) -> Vec<Box<dyn Source>> {
     let mut of = vec![Vec::new(); requesters as usize];
-    accesses.for_each(|(requester, one)| of[requester as usize].push(one));
+    let mut begun = u64::MAX;
+    for (requester, one) in accesses {
+        begun = begun.min(one.at);
+        of[requester as usize].push(one);
+    }
     let source = |accesses: Vec<Recorded>| -> Box<dyn Source> {
         Box::new(Replay {
             first: 0,
             at: 0,
             left: accesses.len(),
             instruction,
+            reached: begun,
             accesses: accesses.into(),
         })
     };
@@ -129,12 +136,17 @@ struct Replay {
     at: usize,
     left: usize,
     instruction: Ps,
+    /// How far its CPUs have come, in instructions: CPUs side by side share the time.
+    reached: u64,
 }
 
 impl Source for Replay {
     fn next(&mut self) -> Option<Access> {
         self.left = self.left.checked_sub(1)?;
         let recorded = &self.accesses[self.at];
+        // Round once, it begins with the first again.
+        let before = if self.at == 0 { 0 } else { self.reached };
+        self.reached = before.max(recorded.at);
         self.at = (self.at + 1) % self.accesses.len();
         let access = recorded.access();
         Some(Access {
@@ -144,13 +156,9 @@ impl Source for Replay {
     }
 
     fn pause(&self) -> Ps {
-        let next = self
-            .accesses
-            .get(self.at)
-            .filter(|_| self.instruction > Ps::ZERO);
-        next.map_or(Ps::ZERO, |next| {
-            Ps(self.instruction.0.saturating_mul(next.instructions))
-        })
+        let next = self.accesses.get(self.at).filter(|_| self.left > 0);
+        let more = next.map_or(0, |next| next.at.saturating_sub(self.reached));
+        Ps(self.instruction.0.saturating_mul(more))
     }
 }
 
@@ -212,10 +220,47 @@ mod tests {
     #[test]
     fn instructions_between_accesses_take_their_time() {
         let mut source = Spread::Cpus.sources(&recording(), 2, Ps(7)).swap_remove(0);
-        for _ in 0..8 {
+        for left in (0..8).rev() {
             source.next();
-            assert_eq!(source.pause(), Ps(70));
+            assert_eq!(source.pause(), if left > 0 { Ps(70) } else { Ps::ZERO });
         }
         assert_eq!(source.next(), None);
+    }
+    /// Two CPUs side by side, of which the second begins late: an access each 1,000 instructions.
+    fn side_by_side() -> Recording {
+        let mut recorder = Recorder::new(2, &[], u64::MAX);
+        for at in 1..=500 {
+            for cpu in (0..2).filter(|cpu| *cpu == 0 || at > 100) {
+                recorder.reaches(cpu, at * 1_000);
+                recorder.access(cpu, (2 * at) as u32 + cpu, false);
+            }
+        }
+        recorder.end(Bytes(1 << 20))
+    }
+
+    /// A requester that waits for nothing makes each access at the time at which its CPU did.
+    #[test]
+    fn a_program_takes_its_time_however_it_is_spread() {
+        for spread in [Spread::Dealt, Spread::Cpus] {
+            for requesters in [1, 2, 3, 4] {
+                let sources = spread.sources(&side_by_side(), requesters, Ps(3));
+                for mut source in sources {
+                    let mut now = source.pause();
+                    while let Some(access) = source.next() {
+                        // The line names the time.
+                        assert_eq!(now, Ps((access.addr / 128 - 1) * 3_000), "{spread:?}");
+                        now += source.pause();
+                    }
+                }
+            }
+        }
+        let mut all = Spread::Each.sources(&side_by_side(), 2, Ps(3));
+        for (source, due) in all.iter_mut().zip([499_000 * 3, 498_000 * 3]) {
+            let mut now = source.pause();
+            while source.next().is_some() {
+                now += source.pause();
+            }
+            assert_eq!(now, Ps(due));
+        }
     }
 }

@@ -24,7 +24,8 @@ pub trait Source {
     /// The next request, or none if there is no more.
     fn next(&mut self) -> Option<Access>;
 
-    /// Least time from the request given last to the one that follows.
+    /// Least time from the request given last to the one that follows; before the first, from the
+    /// beginning.
     fn pause(&self) -> Ps {
         Ps::ZERO
     }

@@ -4,7 +4,7 @@ use super::one_at_least;
 use crate::error::{ArgumentError, Error};
 use crate::traces;
 use clap::Args;
-use sluice_driver::recording::{FitsCaches, Recording, SPREADS, SpreadInfo};
+use sluice_driver::recording::{FitsCaches, Recorder, Recording, SPREADS, SpreadInfo};
 use sluice_host::CacheSize;
 use sluice_host::Program;
 use sluice_kernels::KernelOptions;
@@ -84,10 +84,7 @@ impl ReplayArgs {
                 rounds: spec.rounds,
                 given: spec.given,
             });
-            (
-                text.clone(),
-                self.recording(&mut *kernel, CACHES, text, PATIENCE)?,
-            )
+            (text.clone(), self.recording(&mut *kernel, text)?)
         } else if let Some(path) = &self.trace {
             let replay = traces::open_replay(path, Placement::Touch)?;
             let default = if replay.header().filter.is_some() {
@@ -95,10 +92,19 @@ impl ReplayArgs {
             } else {
                 CACHES
             };
-            let program = replay.program(replay.cpus());
-            let mut program = program.map_err(|error| traces::at(path, error))?;
             let name = path.display().to_string();
-            let recording = self.recording(&mut program, default, &name, u64::MAX)?;
+            let caches = self.caches(default, replay.footprint(), &name)?;
+            let lines = replay.in_order();
+            let lines = lines.map_err(|error| traces::at(path, error))?;
+            let mut recorder = Recorder::new(replay.cpus(), &caches, self.accesses);
+            for (cpu, line) in lines {
+                recorder.reaches(cpu, line.instructions.saturating_add(1));
+                recorder.access(cpu, (line.addr / LINE_BYTES) as u32, line.write);
+                if recorder.is_full() {
+                    break;
+                }
+            }
+            let recording = recorder.end(replay.footprint());
             traces::failed(path, &replay)?;
             (name, recording)
         } else {
@@ -118,16 +124,18 @@ impl ReplayArgs {
         }))
     }
 
-    /// What a program asks for; an error if it does so no more for `patience` instructions.
-    fn recording(
-        &self,
-        program: &mut dyn Program,
-        default: &str,
-        name: &str,
-        patience: u64,
-    ) -> Result<Recording, Error> {
-        let list = self.caches.as_deref().unwrap_or(default);
-        let recorded = Recording::of(program, &caches(list)?, self.accesses, patience);
+    /// The caches of a program with so much memory.
+    fn caches(&self, default: &str, footprint: Bytes, name: &str) -> Result<Vec<CacheSize>, Error> {
+        let caches = caches(self.caches.as_deref().unwrap_or(default))?;
+        check_room(&caches, footprint, name)?;
+        Ok(caches)
+    }
+
+    /// What a kernel asks for.
+    fn recording(&self, program: &mut dyn Program, name: &str) -> Result<Recording, Error> {
+        let list = self.caches.as_deref().unwrap_or(CACHES);
+        let caches = self.caches(CACHES, program.footprint(), name)?;
+        let recorded = Recording::of(program, &caches, self.accesses, PATIENCE);
         recorded.map_err(|FitsCaches { accesses }| {
             let why = format!(
                 "fits the caches {list}: after {accesses} accesses it asks memory for nothing; \
@@ -136,6 +144,17 @@ impl ReplayArgs {
             Error::unfit(name, why)
         })
     }
+}
+
+/// An error if a program has more memory than a recording has addresses for.
+fn check_room(caches: &[CacheSize], footprint: Bytes, name: &str) -> Result<(), Error> {
+    let (room, alone) = (Recording::room(caches), Recording::room(&[]));
+    if footprint <= room {
+        return Ok(());
+    }
+    let why =
+        format!("has {footprint} of memory; expected {room} at most, {alone} with --caches none");
+    Err(Error::unfit(name, why))
 }
 
 /// Reads `32KiB:8,1MiB:16`.
@@ -180,6 +199,19 @@ mod tests {
         ] {
             let message = caches(wrong).expect_err(wrong).to_string();
             assert!(message.contains("expected size:ways"), "{message}");
+        }
+    }
+    #[test]
+    fn a_program_with_more_memory_than_addresses_is_refused() {
+        let small = caches("32KiB:8").expect("a cache");
+        let (gib, tib) = (Bytes(1 << 30).0, Bytes(1 << 40));
+        for (caches, most) in [(&small[..], 63), (&[], 256)] {
+            assert!(check_room(caches, Bytes(most * gib), "bfs").is_ok());
+            for more in [Bytes((most + 1) * gib + 1), tib] {
+                let refused = check_room(caches, more, "bfs").expect_err("too much");
+                let message = refused.to_string();
+                assert!(message.contains("256GiB with --caches none"), "{message}");
+            }
         }
     }
 }
