@@ -365,7 +365,12 @@ proptest! {
     ) {
         for (unit, ns) in [("time_s", 1_000_000_000), ("time_ms", 1_000_000), ("time_us", 1_000),
             ("time_ns", 1), ("time", 1)] {
-            let line = |time: &u64| format!("{time}.{part:03},4096\n");
+            // A fraction needs a unit.
+            let (part, digits) = match unit {
+                "time" => (0, String::new()),
+                _ => (part, format!(".{part:03}")),
+            };
+            let line = |time: &u64| format!("{time}{digits},4096\n");
             let text: String = whole.iter().map(line).collect();
             let options = Options {
                 columns: format!("{unit},address").parse().ok(),
