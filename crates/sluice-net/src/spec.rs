@@ -160,6 +160,8 @@ pub struct VcsSpec {
 pub struct FabricSpec {
     /// Values of [`FABRIC_PARAMS`].
     pub raw: RawConfig,
+    /// Those that [`FabricSpec::set`] has set: each must be used by something.
+    pub given: Vec<&'static str>,
     /// Groups of requesters; none for one group.
     pub requesters: Vec<Group>,
     /// Groups of endpoints; none for one group.
@@ -181,6 +183,7 @@ impl Default for FabricSpec {
     fn default() -> FabricSpec {
         FabricSpec {
             raw: RawConfig::of(FABRIC_PARAMS).shown_by("sluice fabric show"),
+            given: Vec::new(),
             requesters: Vec::new(),
             endpoints: Vec::new(),
             switches: Vec::new(),
@@ -237,7 +240,10 @@ impl FabricSpec {
                 return Ok(());
             }
         }
-        self.raw.set(key, value)
+        self.raw.set(key, value)?;
+        let param = FABRIC_PARAMS.iter().find(|param| param.key == key);
+        self.given.extend(param.map(|param| param.key));
+        Ok(())
     }
 }
 

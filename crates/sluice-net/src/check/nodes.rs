@@ -120,7 +120,6 @@ fn check_host(fabric: &RawConfig, group: &RawConfig) -> Result<(), ConfigError> 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {
     expand(&spec.raw, "endpoint", "m", &spec.endpoints, |raw, group| {
         let given = EndpointParams::new(raw);
-        means_nothing(raw, group, given.kind)?;
         let bytes = given.capacity.0;
         let (memory, capacity) = match given.kind {
             EndpointType::Fixed => {
@@ -185,39 +184,6 @@ fn has_room(raw: &RawConfig, bytes: u64, layout: &DramLayout) -> Result<(), Conf
         Bytes(there)
     );
     Err(raw.impossible(&keys, message))
-}
-
-/// Parameters of a group that its type of memory does not look at are a mistake.
-fn means_nothing(raw: &RawConfig, group: &Group, kind: EndpointType) -> Result<(), ConfigError> {
-    const FIXED: [&str; 2] = ["endpoint.read", "endpoint.write"];
-    let is_fixed = |key: &str| FIXED.contains(&key);
-    let is_dram = |key: &str| key.starts_with("endpoint.dram");
-    let message = match kind {
-        EndpointType::Fixed => {
-            "a fixed endpoint has no DRAM; give type = \"dram\", or leave it out"
-        }
-        EndpointType::Dram => "DRAM has times of its own; give type = \"fixed\", or leave it out",
-        EndpointType::Device => {
-            "a device has parameters of its own; give them in tables, such as \
-             memory = { read = \"95ns\" }"
-        }
-        EndpointType::External => "a library has parameters of its own; give them by argument",
-    };
-    let mut unused = EndpointParams::PARAMS.iter().filter(|param| match kind {
-        EndpointType::Fixed => is_dram(param.key),
-        EndpointType::Dram => is_fixed(param.key),
-        EndpointType::Device | EndpointType::External => is_dram(param.key) || is_fixed(param.key),
-    });
-    let is_given = |key: &str| {
-        group
-            .set
-            .iter()
-            .any(|(own, _)| key == format!("endpoint.{own}"))
-    };
-    match unused.find(|param| is_given(param.key)) {
-        None => Ok(()),
-        Some(param) => Err(raw.impossible(&[param.key], message)),
-    }
 }
 
 /// A weight that nothing would look at is a mistake.

@@ -188,6 +188,96 @@ fn flits_that_do_not_carry_what_is_asked() {
     );
 }
 
+/// Bandwidth was counted that no memory had served.
+#[test]
+fn packets_of_more_than_memory_serves() {
+    let payload = ("packet.payload", "4096");
+    crate::rig::fabric(&spec(&[payload]));
+    for other in [
+        ("endpoint.type", "dram"),
+        ("endpoint.type", "external"),
+        ("coherence.filter", "endpoint"),
+    ] {
+        let error = refused(&spec(&[payload, other])).to_string();
+        assert!(error.contains("packet.payload = 4096"), "{error}");
+        crate::rig::fabric(&spec(&[other]));
+    }
+}
+
+/// What means nothing is refused if it was given, and taken where it means something; what a preset
+/// has for all may mean nothing.
+#[test]
+fn parameters_that_nothing_looks_at() {
+    let star = ("topology.kind", "star");
+    let cache = ("requester.cache_lines", "64");
+    let filter = ("coherence.filter", "endpoint");
+    let dram = ("endpoint.type", "dram");
+    for ((key, value), with) in [
+        (
+            ("topology.spines", "9"),
+            &[("topology.kind", "spine-leaf")][..],
+        ),
+        (("topology.arity", "4"), &[("topology.kind", "tree")]),
+        (("link.turnaround", "5ns"), &[("link.duplex", "half")]),
+        (("link.burst", "2"), &[("link.duplex", "half")]),
+        (("coherence.entries", "7"), &[filter]),
+        (("requester.cache_replacement", "fifo"), &[cache, filter]),
+        (("requester.cache_ways", "4"), &[cache, filter]),
+        (("requester.cache_clean", "notified"), &[cache, filter]),
+        (
+            ("requester.hot_lines", "50%"),
+            &[("requester.pattern", "skewed")],
+        ),
+        (
+            ("requester.hot_requests", "50%"),
+            &[("requester.pattern", "skewed")],
+        ),
+        (
+            ("endpoint.dram_queue", "4"),
+            &[dram, ("endpoint.dram_order", "fr-fcfs")],
+        ),
+        (("endpoint.dram", "ddr4-2400"), &[dram]),
+        (("endpoint.read", "7ns"), &[("endpoint.type", "fixed")]),
+        (("packet.header", "32"), &[("packet.flits", "none")]),
+        (("switch.latency", "1us"), &[]),
+    ] {
+        let mut one = spec(&[star]);
+        let otherwise: &[(&str, &str)] = match key {
+            "endpoint.read" => &[dram],
+            "packet.header" => &[("packet.flits", "256b")],
+            "switch.latency" => &[("topology.kind", "bus")],
+            _ => &[],
+        };
+        for (key, value) in otherwise {
+            one.raw.set(key, value).unwrap();
+        }
+        // As a file's table has it.
+        one.raw.set(key, value).unwrap();
+        FabricConfig::new(&one, 1).unwrap_or_else(|error| panic!("{error}"));
+        one.set(key, value).unwrap();
+        let error = refused(&one).to_string();
+        let begin = format!("impossible configuration: {key} = {value}: ");
+        assert!(error.starts_with(&begin), "{error}");
+        let mut used = spec(&[star]);
+        for (key, value) in with.iter().chain([&(key, value)]) {
+            used.set(key, value).unwrap();
+        }
+        FabricConfig::new(&used, 1).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let mut switches = spec(&[star]);
+    switches.set("switch.count", "3").unwrap();
+    refused(&switches);
+    let mut groups = triangle();
+    groups.requesters[0]
+        .set
+        .push(("hot_lines".to_owned(), "50%".to_owned()));
+    says(
+        &groups,
+        "requester group `host`: impossible configuration: requester.hot_lines = 50%: only a \
+         skewed pattern has hot lines; leave it out",
+    );
+}
+
 #[test]
 fn overlapping_ranges() {
     let mut spec = triangle();
