@@ -149,8 +149,11 @@ impl<A: Artifact> Host<'_, A> {
     /// If nothing of that tag was asked for: the caller's mistake.
     pub fn answer(&mut self, now: Ps, tag: u32, reply: &Reply) {
         let port = self.port.as_mut().expect("a host with a port");
-        let had = usize::from(reply.served_by != ServedBy::CacheHit);
-        port.looked_up[had] += u64::from(reply.served_by != ServedBy::WriteLog);
+        match reply.served_by {
+            Some(ServedBy::CacheHit) => port.looked_up[0] += 1,
+            Some(ServedBy::WriteLog) | None => (),
+            Some(_) => port.looked_up[1] += 1,
+        }
         if tag & WRITE == 0 {
             self.read_done(now, tag, reply);
         } else {

@@ -43,8 +43,9 @@ pub struct Reply {
     pub delayed: bool,
     /// The host may write the line from now on; of shared memory alone.
     pub owned: bool,
-    /// Where a device found the line.
-    pub served_by: ServedBy,
+    /// Where a device found the line. Nowhere, if it did not look: it had only to say that the
+    /// host may write the line.
+    pub served_by: Option<ServedBy>,
     /// Where the time in the device went. The rest is the way there and back.
     pub parts: Parts,
 }
@@ -55,7 +56,7 @@ impl Default for Reply {
         Reply {
             delayed: false,
             owned: false,
-            served_by: ServedBy::CacheHit,
+            served_by: Some(ServedBy::CacheHit),
             parts: Parts::default(),
         }
     }

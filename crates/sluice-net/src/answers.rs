@@ -118,6 +118,7 @@ impl Answers {
         if reply.parts.total() > finished.latency {
             reply.parts = Parts::default();
         }
+        reply.served_by = reply.served_by.filter(|_| finished.read_by.is_some());
         reply.owned = finished.is_write;
         self.push(at, requester, HostNews::Answer(finished.tag as u32, reply));
     }
@@ -126,7 +127,14 @@ impl Answers {
     pub fn tell(&mut self, at: Ps, requester: RequesterId, told: Told) {
         let what = match told {
             Told::Snoop { addr, keeps } => HostNews::Snoop(addr, keeps),
-            Told::Written { tag } => HostNews::Answer(tag, Reply::default()),
+            // What a device did with the line is not known.
+            Told::Written { tag } => {
+                let reply = Reply {
+                    served_by: None,
+                    ..Reply::default()
+                };
+                HostNews::Answer(tag, reply)
+            }
         };
         self.push(at, requester, what);
     }

@@ -207,7 +207,7 @@ impl AheadDevice {
         let reply = Reply {
             delayed,
             owned: false,
-            served_by: completion.served_by,
+            served_by: Some(completion.served_by),
             parts,
         };
         let done_at = match delayed {

@@ -160,13 +160,16 @@ impl<A: Artifact> Bus<A> {
         )
     }
 
-    /// Counts a request that was answered through a port.
+    /// Counts a request that was answered through a port. Of a right to write without the line, no
+    /// memory was asked for anything.
     pub fn answered(&mut self, asked_at: Ps, now: Ps, is_write: bool, reply: &Reply) {
-        if is_write {
-            self.stats.requests.device_writes += 1;
-            self.stats.link_bytes[0] += LINE_BYTES;
-        } else {
-            self.count_read(reply.served_by, reply.parts);
+        match reply.served_by {
+            _ if is_write => {
+                self.stats.requests.device_writes += 1;
+                self.stats.link_bytes[0] += LINE_BYTES;
+            }
+            Some(served_by) => _ = self.count_read(served_by, reply.parts),
+            None => return,
         }
         if reply.delayed {
             self.stats.long_delays += 1;

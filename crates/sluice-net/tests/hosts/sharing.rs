@@ -6,6 +6,7 @@ use sluice_host::{Host, HostConfig, HostStats};
 use sluice_net::{
     CoherenceStats, Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, RequesterId,
 };
+use sluice_testkit::core_rig::{self, Loop, load, store};
 use sluice_testkit::sharing::{Mix, Random, SMALL, host};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -69,6 +70,33 @@ fn run(spec: &FabricSpec, config: &HostConfig, mix: Mix) -> Ran {
         coherence: hosts.fabric().coherence_stats().unwrap(),
         checked: hosts.fabric().checked(),
     }
+}
+
+/// A host that has read a line alone writes it without asking memory for anything.
+#[test]
+fn a_silent_step_reads_no_memory() {
+    const AHEAD: u64 = 200;
+    let spec = spec(1, "1", &[]);
+    let config = FabricConfig::new(&spec, 1).unwrap_or_else(|error| panic!("{error}"));
+    let machine = core_rig::host();
+    // Half of the stores are to lines that were not read, half to those read long before.
+    let body = vec![load(AHEAD * 64, 0, 1), store(0, 0)];
+    let mut program = Loop::new(1, body, 64, 2 * AHEAD);
+    let mut hosts = Hosts::new(Fabric::new(&config).unwrap());
+    hosts.seat(RequesterId(0), 0, Host::with_port(&machine, &mut program));
+    hosts.fabric_mut().begin();
+    while hosts.step(&mut |_| ()).unwrap() {}
+    let stats = hosts.hosts().next().unwrap().1.results();
+    let coherence = hosts.fabric().coherence_stats().unwrap();
+    let (caches, agents) = (coherence.caches, coherence.agents);
+    assert_eq!((agents.requests, caches.hits), (3 * AHEAD, AHEAD));
+    let requests = stats.memory.requests;
+    assert_eq!(
+        requests.device_read_hits + requests.device_read_misses,
+        3 * AHEAD
+    );
+    assert_eq!(stats.memory.link_bytes[1], 3 * AHEAD * 64);
+    assert_eq!(stats.memory.access_time.accesses, requests.total());
 }
 
 fn one_of<T: Clone + std::fmt::Debug>(values: &'static [T]) -> impl Strategy<Value = T> {
