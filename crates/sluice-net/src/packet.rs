@@ -8,6 +8,12 @@ use sluice_units::{LINE_BYTES, Ps};
 /// How many channels there are.
 pub const CHANNELS: usize = Channel::ALL.len();
 
+/// Kinds of packets: those of each channel, then [`EMPTY`].
+pub(super) const KINDS: usize = CHANNELS + 1;
+
+/// Packets of RwD that are as long as the others, without their data.
+pub(super) const EMPTY: usize = CHANNELS;
+
 /// Bytes of a packet of each channel on a link, all and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -38,6 +44,14 @@ impl Sizes {
         Sizes {
             bytes: Channel::ALL.map(|channel| wire_bytes(mode, channel, Packing::Shared) as u32),
             payload: Channel::ALL.map(|channel| if channel.has_data() { line } else { 0 }),
+        }
+    }
+
+    /// Bytes of packets of a kind on a link, all and payload.
+    pub(super) fn of_kind(&self, kind: usize) -> [u32; 2] {
+        match kind {
+            EMPTY => [self.bytes[Channel::RwD as usize], 0],
+            _ => [self.bytes[kind], self.payload[kind]],
         }
     }
 
@@ -88,6 +102,8 @@ pub(super) struct Packet {
     /// The channel of the credit that it holds.
     credit_channel: Channel,
     pub is_write: bool,
+    /// Whether nothing is where its channel has room for data.
+    pub is_empty: bool,
     /// Whether a host issued it, which wants to know where its time in the device went.
     pub is_host: bool,
     /// Whether it is answered with a long-delay message.
@@ -117,12 +133,19 @@ impl Packet {
             channel,
             credit_channel: channel,
             is_write: channel == Channel::RwD,
+            is_empty: false,
             is_host: false,
             delay: Delay::Never,
             logical: 0,
             hops: 0,
             cargo: NO_CARGO,
         }
+    }
+
+    /// Which of the [`KINDS`] it is.
+    #[inline]
+    pub fn kind(&self) -> usize {
+        self.channel as usize + usize::from(self.is_empty) * (EMPTY - Channel::RwD as usize)
     }
 
     /// Puts a message of coherence into it, by its number.

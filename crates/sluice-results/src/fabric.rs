@@ -87,7 +87,7 @@ pub struct FabricHost {
     pub loads: u64,
     /// Stores retired.
     pub stores: u64,
-    /// Simulated time until its last event, s.
+    /// Simulated time from its last event before counting began to its last one, s.
     pub time_s: f64,
     /// Instructions in a cycle of one core.
     pub ipc: Option<f64>,
@@ -377,7 +377,8 @@ pub struct VcsUse {
     pub host: String,
     /// Its upstream port.
     pub port: Option<u32>,
-    /// Requests that its devices served.
+    /// Accesses that the memories of its devices served. Where memory is coherent: lines read and
+    /// written back.
     pub requests: u64,
     /// Data of these requests, in 10^6 bytes a second.
     pub bandwidth_mb_s: Option<f64>,
@@ -396,7 +397,7 @@ pub struct VppbUse {
     pub device: String,
     /// The port of the switch.
     pub port: u32,
-    /// Requests served.
+    /// Accesses served.
     pub requests: u64,
     /// Their data, in 10^6 bytes a second.
     pub bandwidth_mb_s: Option<f64>,

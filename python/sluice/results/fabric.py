@@ -123,7 +123,7 @@ class FabricHost:
     system: str
     """Name or file of the system whose host it is."""
     time_s: float
-    """Simulated time until its last event, s."""
+    """Simulated time from its last event before counting began to its last one, s."""
     workload: str
     """The kernel that it runs, or `trace:` and the file that it replays."""
 
@@ -371,7 +371,8 @@ class VcsUse:
     port: int | None
     """Its upstream port."""
     requests: int
-    """Requests that its devices served."""
+    """Accesses that the memories of its devices served. Where memory is coherent: lines read and
+    written back."""
     switch: str
     """The switch that it is part of."""
     utility: float | None
@@ -390,7 +391,7 @@ class VppbUse:
     port: int
     """The port of the switch."""
     requests: int
-    """Requests served."""
+    """Accesses served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ pub struct CacheSetup {
     pub notify: bool,
     /// Accesses that can be outstanding, at least 1: their numbers are below this.
     pub accesses: u32,
-    /// Whether [`CacheOut::changes`] is filled.
+    /// Whether [`CacheOut::changes`] and [`CacheOut::written`] are filled.
     pub watched: bool,
 }
 
@@ -30,10 +30,15 @@ pub struct CacheOut {
     /// To send, in this order. The caller fills in `peer`, since it knows where a line lives;
     /// answers to snoops have it.
     pub send: Vec<M2s>,
+    /// Of each request in `send` for data or the right to write, in this order: the access whose
+    /// miss caused it.
+    pub causes: Vec<u32>,
     /// Accesses that are done: number and the line's data as they saw it.
     pub done: Vec<(u32, u64)>,
-    /// Lines whose state has changed.
+    /// Lines whose state has changed, if the cache is watched.
     pub changes: Vec<(u64, State)>,
+    /// Lines that memory has got, if the cache is watched.
+    pub written: Vec<u64>,
 }
 
 /// What became of an access.
@@ -45,8 +50,8 @@ pub enum Access {
     Waits,
 }
 
-/// Requests under way that accesses may use, of 65536 with a tag of their own (of 16 bits in CXL
-/// 3.1): the others are for lines that snoops or a host send back.
+/// Requests under way beyond which accesses wait: the other tags, of 16 bits, are for lines that
+/// snoops or a host send back.
 const REQUESTS_MAX: usize = 1 << 15;
 
 /// No line, request or snoop.
@@ -85,6 +90,8 @@ pub(super) struct Request {
     pub aim: Aim,
     pub line: u64,
     pub way: u32,
+    /// Where the line will be, if it is an access's request.
+    pub set: u32,
     pub granted: Option<State>,
     pub data: Option<u64>,
     /// The snoop that waits for it.
@@ -95,6 +102,7 @@ const NO_REQUEST: Request = Request {
     aim: Aim::CleanEvict,
     line: 0,
     way: NONE,
+    set: 0,
     granted: None,
     data: None,
     snoop: NONE,
@@ -104,6 +112,7 @@ const NO_REQUEST: Request = Request {
 #[derive(Clone, Copy, Default, Hash)]
 pub(super) struct Waiter {
     line: u64,
+    set: u32,
     store: Option<u64>,
 }
 
@@ -141,14 +150,15 @@ pub struct Cache {
     pub(super) by_line: LineIndex,
     /// Per set, lines that will come or must stay.
     reserved: Vec<u32>,
-    /// Requests that accesses may use, so that snoops always find one beyond.
-    requests_max: usize,
     pub(super) waiters: Vec<Waiter>,
     /// Accesses that wait: list 0 for a place or a request, others for request number list - 1.
     pub(super) waiting: Lists,
     pub(super) again: VecDeque<u32>,
     pub(super) snoops: Vec<Pending>,
     pub(super) free_snoops: Vec<u32>,
+    /// Snoops and lines to let go that came when the tags were used up.
+    pub(super) late: VecDeque<S2m>,
+    pub(super) leaving: VecDeque<u64>,
     pub(super) notify: bool,
     watched: bool,
     pub(super) count: CacheCount,
@@ -161,21 +171,22 @@ impl Cache {
     /// An empty cache.
     pub fn new(setup: &CacheSetup) -> Cache {
         assert!(setup.ways > 0 && setup.lines > 0 && setup.lines.is_multiple_of(setup.ways));
-        let requests_max = (2 * setup.accesses as usize).min(REQUESTS_MAX);
+        let requests = (2 * setup.accesses as usize).min(REQUESTS_MAX);
         Cache {
             ways: vec![Way::default(); setup.lines as usize],
             index: LineIndex::new(setup.lines as usize),
             order: ReplacementOrder::new(setup.lines, setup.ways, setup.replacement),
-            requests: Vec::with_capacity(requests_max),
-            free_requests: Vec::with_capacity(requests_max),
-            by_line: LineIndex::new(requests_max),
+            requests: Vec::with_capacity(requests),
+            free_requests: Vec::with_capacity(requests),
+            by_line: LineIndex::new(requests),
             reserved: vec![0; (setup.lines / setup.ways) as usize],
-            requests_max,
             waiters: vec![Waiter::default(); setup.accesses as usize],
-            waiting: Lists::new(1 + requests_max as u32, setup.accesses),
+            waiting: Lists::new(1 + requests as u32, setup.accesses),
             again: VecDeque::with_capacity(setup.accesses as usize),
             snoops: Vec::new(),
             free_snoops: Vec::new(),
+            late: VecDeque::new(),
+            leaving: VecDeque::new(),
             notify: setup.notify,
             watched: setup.watched,
             count: CacheCount::default(),
@@ -183,10 +194,11 @@ impl Cache {
     }
 
     /// A load, or with `store` a store of that data. `number` is free until the access is done.
+    /// `index` picks the line's set, by its remainder: the line's address at this host.
     pub fn access(
         &mut self,
         number: u32,
-        line: u64,
+        [line, index]: [u64; 2],
         store: Option<u64>,
         out: &mut CacheOut,
     ) -> Access {
@@ -195,14 +207,18 @@ impl Cache {
             return Access::Hit(data);
         }
         self.count.misses += 1;
-        self.waiters[number as usize] = Waiter { line, store };
+        self.waiters[number as usize] = Waiter {
+            line,
+            set: self.order.set_of(index),
+            store,
+        };
         self.miss(number, out);
         Access::Waits
     }
 
     /// Serves an access by what is there, if it may.
     fn hit(&mut self, line: u64, store: Option<u64>, out: &mut CacheOut) -> Option<u64> {
-        let at = self.index.get(line)?;
+        let at = self.index.get(line).filter(|_| !self.is_leaving(line))?;
         let way = self.ways[at as usize];
         match (store, way.state) {
             (_, State::Invalid) | (Some(_), State::Shared) => return None,
@@ -228,20 +244,19 @@ impl Cache {
 
     /// Asks for what an access lacks, or lets it wait.
     fn miss(&mut self, number: u32, out: &mut CacheOut) {
-        let Waiter { line, store } = self.waiters[number as usize];
+        let Waiter { line, set, store } = self.waiters[number as usize];
         if let Some(request) = self.by_line.get(line) {
             return self.waiting.push_front(1 + request, number);
         }
         // A victim's request and the access's own.
-        if self.requests.len() - self.free_requests.len() + 2 > self.requests_max {
-            return self.waiting.push_front(PARKED, number);
-        }
+        let has_tags = self.under_way() + 2 <= REQUESTS_MAX && self.has_tags();
         // What is asked for will find a place in its set.
-        let set = self.order.set_of(line);
-        if self.reserved[set] == self.order.ways() {
+        let has_place = self.reserved[set as usize] < self.order.ways();
+        if !has_tags || !has_place || self.is_leaving(line) {
             return self.waiting.push_front(PARKED, number);
         }
-        self.reserved[set] += 1;
+        self.reserved[set as usize] += 1;
+        out.causes.push(number);
         let request = match self.index.get(line) {
             Some(at) => {
                 self.count.upgrades += 1;
@@ -252,14 +267,20 @@ impl Cache {
                 self.ask(line, Aim::Read { any }, NONE, read(any), 0, out)
             }
         };
+        self.requests[request as usize].set = set;
         self.waiting.push_front(1 + request, number);
+    }
+
+    /// Requests under way.
+    pub(super) fn under_way(&self) -> usize {
+        self.requests.len() - self.free_requests.len()
     }
 
     /// Puts a line that has arrived into a place; what was there leaves.
     fn place(&mut self, number: u32, out: &mut CacheOut) -> u32 {
-        let line = self.requests[number as usize].line;
+        let Request { line, set, .. } = self.requests[number as usize];
         let ways = &self.ways;
-        let at = self.order.place(line, |at| ways[at as usize].held);
+        let at = self.order.place(set, |at| ways[at as usize].held);
         let at = at.expect("a place was reserved");
         self.displace(at, out);
         self.order.enter(at);
@@ -339,12 +360,13 @@ impl Cache {
                 self.requests[request as usize].data = Some(message.data);
                 self.complete(request, out);
             }
-            ToHost::Snoop { want, lines } => self.snooped(&message, want, lines, out),
+            ToHost::Snoop { .. } => self.late.push_back(message),
             ToHost::ConflictAck => self.acknowledged(&message, out),
         }
+        self.catch_up(out);
         // Whatever waited for a place or a request may have one now.
         while let Some(number) = self.again.pop_front() {
-            let Waiter { line, store } = self.waiters[number as usize];
+            let Waiter { line, store, .. } = self.waiters[number as usize];
             match self.hit(line, store, out) {
                 Some(data) => {
                     self.waiters[number as usize] = Waiter::default();
@@ -360,12 +382,17 @@ impl Cache {
     fn granted(&mut self, number: u32, granted: State, out: &mut CacheOut) {
         let request = self.requests[number as usize];
         match request.aim {
-            Aim::WriteBack(_) | Aim::CleanEvict => self.close(number, out),
+            Aim::WriteBack(_) | Aim::CleanEvict => {
+                out.written.extend(self.watched.then_some(request.line));
+                self.close(number, out);
+            }
             Aim::Own if self.ways[request.way as usize].state == State::Invalid => {
                 // A snoop took the copy meanwhile: ownership came, the data are to be read.
                 self.requests[number as usize].aim = Aim::Read { any: true };
                 self.requests[number as usize].way = NONE;
                 self.leave(request.way);
+                let first = self.waiting.back(1 + number);
+                out.causes.push(first.expect("an access waits for it"));
                 out.send.push(Message {
                     what: read(true),
                     peer: NONE,
@@ -425,8 +452,7 @@ impl Cache {
         self.by_line.remove(request.line);
         self.free_requests.push(number);
         if !matches!(request.aim, Aim::WriteBack(_) | Aim::CleanEvict) {
-            let set = self.order.set_of(request.line);
-            self.reserved[set] -= 1;
+            self.reserved[request.set as usize] -= 1;
         }
         if request.way != NONE {
             self.leave(request.way);

@@ -59,6 +59,8 @@ pub enum DcohAction {
 #[derive(Clone, Copy)]
 pub(super) struct Tracker {
     pub(super) request: M2s,
+    /// The set of its line.
+    pub(super) set: u32,
     pub(super) entry: Option<u32>,
     /// Responses to come.
     pub(super) pending: u32,
@@ -98,8 +100,8 @@ pub struct Dcoh {
     pub(super) busy: LineIndex,
     /// Trackers that wait: for an entry of a set, whose list has the set's number, and for lines.
     pub(super) waiting: Lists,
-    /// Requests that wait for a tracker.
-    pub(super) backlog: VecDeque<M2s>,
+    /// Requests that wait for a tracker, with the sets of their lines.
+    pub(super) backlog: VecDeque<(M2s, u32)>,
     /// Trackers whose line has become theirs.
     pub(super) ready: VecDeque<u16>,
     pub(super) count: DcohCount,
@@ -132,6 +134,7 @@ impl Dcoh {
         };
         let tracker = |number| Tracker {
             request: idle,
+            set: 0,
             entry: None,
             pending: 0,
             queue: sets as u32 + number as u32,
@@ -185,12 +188,14 @@ impl Dcoh {
         !self.backlog.is_empty() || self.starved.1 > 0
     }
 
-    /// Takes a message from the host `message.peer`.
-    pub fn receive(&mut self, message: M2s, out: &mut Vec<DcohAction>) {
+    /// Takes a message from the host `message.peer`. `index` picks the set of a request's line, by
+    /// its remainder.
+    pub fn receive(&mut self, message: M2s, index: u64, out: &mut Vec<DcohAction>) {
         match message.what {
             ToDevice::Read(_) | ToDevice::Own | ToDevice::Write => {
                 self.count.requests += 1;
-                self.backlog.push_back(message);
+                let set = self.filter.set_at(index);
+                self.backlog.push_back((message, set));
                 self.admit();
             }
             ToDevice::CleanEvict => {
@@ -257,7 +262,7 @@ impl Dcoh {
 
     /// Gives waiting requests trackers, and those that have one their line.
     fn admit(&mut self) {
-        while let (Some(request), Some(tracker)) = (
+        while let (Some((request, set)), Some(tracker)) = (
             self.backlog.front().copied(),
             self.free_trackers.last().copied(),
         ) {
@@ -265,6 +270,7 @@ impl Dcoh {
             self.free_trackers.pop();
             let queue = self.trackers[tracker as usize].queue;
             self.trackers[tracker as usize].request = request;
+            self.trackers[tracker as usize].set = set;
             match self.busy.get(request.line) {
                 Some(list) => self.waiting.push_front(list, u32::from(tracker)),
                 None => {
@@ -288,7 +294,12 @@ impl Dcoh {
     }
 
     fn start(&mut self, tracker: u16, out: &mut Vec<DcohAction>) {
-        let Tracker { request, entry, .. } = self.trackers[tracker as usize];
+        let Tracker {
+            request,
+            set,
+            entry,
+            ..
+        } = self.trackers[tracker as usize];
         if let Some(entry) = entry {
             self.count.hits += 1;
             self.filter.touch(entry);
@@ -298,12 +309,11 @@ impl Dcoh {
             ToDevice::Read(Want::Current) | ToDevice::Write
         ) {
             self.proceed(tracker, out);
-        } else if let Some(entry) = self.filter.insert(request.line) {
+        } else if let Some(entry) = self.filter.insert(request.line, set) {
             self.trackers[tracker as usize].entry = Some(entry);
             self.proceed(tracker, out);
         } else {
             self.count.waits_for_entry += 1;
-            let set = self.filter.set_of(request.line);
             self.waiting.push_front(set, u32::from(tracker));
             self.note(set);
             self.make_room(set, out);
@@ -382,7 +392,7 @@ impl Dcoh {
         self.free_trackers.push(tracker);
         if let Some(entry) = entry {
             self.filter.set_idle(entry);
-            self.make_room(self.filter.set_of(line), out);
+            self.make_room(self.filter.set_of(entry), out);
         }
         self.admit();
     }

@@ -24,7 +24,7 @@ pub struct Blocks {
 }
 
 /// An inclusive filter. An entry is idle, and then can be a victim, or busy. A line can be in any
-/// entry of its set, which is its number modulo that of the sets.
+/// entry of its set.
 #[derive(Clone)]
 pub(super) struct Filter {
     pub(super) index: LineIndex,
@@ -96,19 +96,23 @@ impl Filter {
         self.sets
     }
 
-    /// The set of a line.
+    /// The set that an index picks.
     #[inline]
-    pub fn set_of(&self, line: u64) -> u32 {
+    pub fn set_at(&self, index: u64) -> u32 {
         match self.sets {
             1 => 0,
-            sets => (line % u64::from(sets)) as u32,
+            sets => (index % u64::from(sets)) as u32,
         }
     }
 
-    /// Puts a line into a free entry of its set, if there is one. The entry is busy and has no
-    /// owner.
-    pub fn insert(&mut self, line: u64) -> Option<u32> {
-        let set = self.set_of(line) as usize;
+    /// The set of an entry.
+    pub fn set_of(&self, entry: u32) -> u32 {
+        entry / self.ways
+    }
+
+    /// Puts a line into a free entry of a set, if there is one. The entry is busy and has no owner.
+    pub fn insert(&mut self, line: u64, set: u32) -> Option<u32> {
+        let set = set as usize;
         let left = self.free_len[set].checked_sub(1)?;
         self.free_len[set] = left;
         let entry = self.free[set * self.ways as usize + left as usize];
@@ -136,7 +140,7 @@ impl Filter {
     pub fn remove(&mut self, entry: u32) {
         let at = entry as usize;
         debug_assert!(!self.idle.contains(entry));
-        let set = self.set_of(self.lines[at]) as usize;
+        let set = self.set_of(entry) as usize;
         self.index.remove(self.lines[at]);
         self.lines[at] = 0;
         self.exclusive[at] = false;
@@ -391,7 +395,8 @@ mod tests {
                 (None, None, _) => {
                     let of_set = |it: &&Held| it.line % sets == line % sets;
                     let has_room = held.iter().filter(of_set).count() < ways as usize;
-                    prop_assert_eq!(filter.insert(line).is_some(), has_room);
+                    let set = filter.set_at(line);
+                    prop_assert_eq!(filter.insert(line, set).is_some(), has_room);
                     if has_room {
                         let idle = false;
                         held.push(Held {
@@ -481,7 +486,7 @@ mod tests {
             extends: false,
         };
         let mut filter = Filter::new([2, 2], 1000, &VICTIMS[0], blocks);
-        let (one, other) = (filter.insert(1).unwrap(), filter.insert(2).unwrap());
+        let (one, other) = (filter.insert(1, 0).unwrap(), filter.insert(2, 0).unwrap());
         filter.add_owner(one, 999);
         filter.add_owner(other, 64);
         assert!(filter.is_owner(one, 999) && !filter.is_owner(one, 64));

@@ -88,7 +88,8 @@ pub struct Message<T> {
     pub what: T,
     /// The other end: sent, whom to; received, whom from.
     pub peer: u32,
-    /// The line, by host physical address divided by 64.
+    /// The line, by a number that all hosts and devices give it: adjacent lines of a device have
+    /// adjacent ones.
     pub line: u64,
     /// The request's tag, or the snoop's (BITag).
     pub tag: u16,

@@ -39,9 +39,9 @@ impl ReplacementOrder {
         }
     }
 
-    /// The set of a line.
-    pub fn set_of(&self, line: u64) -> usize {
-        (line % u64::from(self.sets)) as usize
+    /// The set that an index picks.
+    pub fn set_of(&self, index: u64) -> u32 {
+        (index % u64::from(self.sets)) as u32
     }
 
     /// Places in a set.
@@ -57,10 +57,9 @@ impl ReplacementOrder {
         }
     }
 
-    /// A place for `line`, empty or the first to leave; it is in no list until `enter`. None if
-    /// all of the set are held.
-    pub fn place(&mut self, line: u64, held: impl Fn(u32) -> bool) -> Option<u32> {
-        let set = self.set_of(line) as u32;
+    /// A place in a set, empty or the first to leave; it is in no list until `enter`. None if all
+    /// are held.
+    pub fn place(&mut self, set: u32, held: impl Fn(u32) -> bool) -> Option<u32> {
         self.empty.pop_back(set).or_else(|| {
             let place = self.used.oldest(set, |place| !held(place))?;
             self.used.remove(set, place);
@@ -91,24 +90,22 @@ mod tests {
     use super::*;
 
     /// Two places, taken in order; the first is used again.
-    fn first_to_leave(replacement: Replacement) -> u64 {
+    fn first_to_leave(replacement: Replacement) -> usize {
         let mut order = ReplacementOrder::new(2, 2, replacement);
-        let places = [10, 11].map(|line| {
-            let place = order.place(line, |_| false).unwrap();
+        let places = [(); 2].map(|()| {
+            let place = order.place(0, |_| false).unwrap();
             order.enter(place);
             place
         });
         order.touch(places[0]);
-        let leaves = order.place(12, |_| false);
-        10 + places
-            .iter()
-            .position(|place| Some(*place) == leaves)
-            .unwrap() as u64
+        let leaves = order.place(0, |_| false);
+        let mut places = places.iter();
+        places.position(|place| Some(*place) == leaves).unwrap()
     }
 
     #[test]
     fn a_use_counts_for_lru_alone() {
-        assert_eq!(first_to_leave(Replacement::Lru), 11);
-        assert_eq!(first_to_leave(Replacement::Fifo), 10);
+        assert_eq!(first_to_leave(Replacement::Lru), 1);
+        assert_eq!(first_to_leave(Replacement::Fifo), 0);
     }
 }

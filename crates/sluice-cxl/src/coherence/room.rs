@@ -19,12 +19,12 @@ impl Dcoh {
 
     /// Empties a busy entry, and gives it to the request of its set that waited longest.
     pub(super) fn vacate(&mut self, entry: u32, out: &mut Vec<DcohAction>) {
-        let set = self.filter.set_of(self.filter.line(entry));
+        let set = self.filter.set_of(entry);
         self.filter.remove(entry);
         if let Some(tracker) = self.waiting.pop_back(set) {
             self.note(set);
             let line = self.trackers[tracker as usize].request.line;
-            self.trackers[tracker as usize].entry = self.filter.insert(line);
+            self.trackers[tracker as usize].entry = self.filter.insert(line, set);
             self.proceed(tracker as u16, out);
         }
     }
@@ -67,7 +67,7 @@ impl Dcoh {
             self.filter.set_busy(*entry);
             let line = victims.line + at as u64;
             self.busy.set(line, queues[at]);
-            let set = self.filter.set_of(line);
+            let set = self.filter.set_of(*entry);
             self.freeing[set as usize] += 1;
             self.note(set);
         }
@@ -99,7 +99,7 @@ impl Dcoh {
             let queue = self.evictions[number].queues[at];
             let queue = self.release(victims.line + at as u64, queue, None);
             self.evictions[number].queues[at] = queue;
-            let set = self.filter.set_of(victims.line + at as u64);
+            let set = self.filter.set_of(victims.entries[at]);
             self.freeing[set as usize] -= 1;
             self.note(set);
             self.vacate(victims.entries[at], out);

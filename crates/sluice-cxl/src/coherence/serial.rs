@@ -63,7 +63,7 @@ impl Serial {
         self.stores += u64::from(store);
         let stamp = store.then_some(self.stores);
         let mut out = std::mem::take(&mut self.host_out);
-        let access = self.caches[host as usize].access(0, line, stamp, &mut out);
+        let access = self.caches[host as usize].access(0, [line; 2], stamp, &mut out);
         self.host_out = out;
         let (hit, data) = match access {
             Access::Hit(data) => (true, data),
@@ -97,7 +97,7 @@ impl Serial {
                     peer: host,
                     ..message
                 };
-                self.agents[agent].receive(message, &mut self.actions);
+                self.agents[agent].receive(message, message.line, &mut self.actions);
                 for said in self.act(agent) {
                     let to = said.peer;
                     let said = Message {

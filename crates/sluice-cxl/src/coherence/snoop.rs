@@ -1,10 +1,13 @@
 //! What a host's cache does with a back-invalidate snoop.
 
 use super::cache::{Aim, Cache, CacheOut, NONE, Pending};
-use super::message::{Message, S2m, Snoop, State, ToDevice};
+use super::message::{Message, S2m, Snoop, State, ToDevice, ToHost};
 
 impl Cache {
-    pub(super) fn snooped(&mut self, message: &S2m, want: Snoop, lines: u8, out: &mut CacheOut) {
+    pub(super) fn snooped(&mut self, message: &S2m, out: &mut CacheOut) {
+        let ToHost::Snoop { want, lines } = message.what else {
+            unreachable!("only snoops wait for tags");
+        };
         self.count.snoops += 1;
         let pending = Pending {
             want: Some(want),

@@ -15,7 +15,8 @@ impl Dcoh {
     /// Gives all data another name; see [`Cache::rename`](super::Cache::rename).
     pub fn rename(&mut self, mut name: impl FnMut(u64, u64) -> u64) {
         let trackers = self.trackers.iter_mut().map(|it| &mut it.request);
-        for request in trackers.chain(&mut self.backlog) {
+        let backlog = self.backlog.iter_mut().map(|(request, _)| request);
+        for request in trackers.chain(backlog) {
             request.data = name(request.line, request.data);
         }
     }
@@ -42,6 +43,8 @@ impl Cache {
     pub fn is_quiet(&self) -> bool {
         self.free_requests.len() == self.requests.len()
             && self.free_snoops.len() == self.snoops.len()
+            && self.late.is_empty()
+            && self.leaving.is_empty()
     }
 
     /// Gives every line's data another name, so that states that differ in names only are one.
@@ -119,5 +122,6 @@ impl Hash for Cache {
             (line, number, it.aim, it.granted, it.data, it.snoop).hash(state);
         }
         (&self.waiters, &self.waiting, &self.again, &self.snoops).hash(state);
+        (&self.late, &self.leaving).hash(state);
     }
 }

@@ -184,7 +184,7 @@ impl World {
                 self.accesses[host][number] = Some((line, store));
                 let stamp = store.then_some(NEW);
                 let cache = &mut self.caches[host];
-                match cache.access(number as u32, line, stamp, &mut out) {
+                match cache.access(number as u32, [line; 2], stamp, &mut out) {
                     Access::Hit(data) => out.done.push((number as u32, data)),
                     Access::Waits => {}
                 }
@@ -203,7 +203,7 @@ impl World {
             }
             Step::Up(at) => {
                 let message = self.up.swap_remove(at);
-                self.agent.receive(message, &mut actions);
+                self.agent.receive(message, message.line, &mut actions);
                 self.agent_did(actions);
             }
             Step::Memory(at) => {

@@ -127,7 +127,7 @@ impl World {
         };
         self.accesses[host][number] = Some((line, store));
         let mut out = CacheOut::default();
-        match self.caches[host].access(number as u32, line, store, &mut out) {
+        match self.caches[host].access(number as u32, [line; 2], store, &mut out) {
             Access::Hit(data) => out.done.push((number as u32, data)),
             Access::Waits => {}
         }
@@ -211,7 +211,7 @@ impl World {
         if at < self.up.len() {
             let message = self.up.swap_remove(at);
             let mut actions = Vec::new();
-            self.agent.receive(message, &mut actions);
+            self.agent.receive(message, message.line, &mut actions);
             self.did(actions, Some(message));
             return Ok(true);
         }
@@ -385,7 +385,10 @@ fn a_cache_whose_request_is_not_answered_is_not_quiet() {
     });
     let mut out = CacheOut::default();
     assert!(cache.is_quiet());
-    assert!(matches!(cache.access(0, 7, None, &mut out), Access::Waits));
+    assert!(matches!(
+        cache.access(0, [7; 2], None, &mut out),
+        Access::Waits
+    ));
     assert!(!cache.is_quiet());
     let asked = out.send[0];
     for what in [ToHost::Done(State::Exclusive), ToHost::Data] {

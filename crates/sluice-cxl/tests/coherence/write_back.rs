@@ -37,7 +37,11 @@ fn says(peer: u32, what: ToDevice, line: u64, tag: u16) -> M2s {
 fn a_completion_stands_behind_its_write() {
     let (mut agent, mut out) = (agent(), Vec::new());
     for (tag, line) in [(0, 10), (1, 20)] {
-        agent.receive(says(0, ToDevice::Read(Want::Any), line, tag), &mut out);
+        agent.receive(
+            says(0, ToDevice::Read(Want::Any), line, tag),
+            line,
+            &mut out,
+        );
         let [DcohAction::Read { tracker, .. }] = out[..] else {
             panic!("{out:?}");
         };
@@ -46,7 +50,7 @@ fn a_completion_stands_behind_its_write() {
         out.clear();
     }
     // No entry is free: the first line is to leave, and the other comes back by itself.
-    agent.receive(says(1, ToDevice::Read(Want::Any), 30, 0), &mut out);
+    agent.receive(says(1, ToDevice::Read(Want::Any), 30, 0), 30, &mut out);
     let [DcohAction::Send(snoop)] = out[..] else {
         panic!("{out:?}");
     };
@@ -54,6 +58,7 @@ fn a_completion_stands_behind_its_write() {
     out.clear();
     agent.receive(
         says(0, ToDevice::WriteBack(State::Invalid), 20, 2),
+        20,
         &mut out,
     );
     let [

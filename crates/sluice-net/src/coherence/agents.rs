@@ -50,7 +50,7 @@ impl Agents {
     /// A message has come to its endpoint: through the controller if it wants memory, then to the
     /// agent, which takes it at the returned time.
     pub fn arrive(&self, traffic: &Traffic, now: Ps, packet: &mut Packet, controller: Ps) -> Ps {
-        let Cargo::Up(message) = traffic.cargo(packet) else {
+        let Cargo::Up { message, .. } = traffic.cargo(packet) else {
             unreachable!("endpoints get messages of requesters");
         };
         let wants_memory = !matches!(
@@ -64,7 +64,7 @@ impl Agents {
 
     /// The agent of an endpoint takes a message.
     pub fn take(&mut self, traffic: &mut Traffic, packets: &mut Slab, now: Ps, id: PacketId) {
-        let (packet, Cargo::Up(message)) = traffic.unload(packets, id) else {
+        let (packet, Cargo::Up { message, host_line }) = traffic.unload(packets, id) else {
             unreachable!("agents get messages of requesters");
         };
         if is_request(message.what) {
@@ -77,7 +77,10 @@ impl Agents {
             };
         }
         let agent = self.agent_of(traffic.endpoint(packet.to));
-        self.agents[agent].receive(message, &mut self.wanted);
+        // A filter of several devices has no other order of their lines than the hosts'.
+        let is_shared = self.agents.count() < traffic.lines.endpoints();
+        let index = if is_shared { host_line } else { message.line };
+        self.agents[agent].receive(message, index, &mut self.wanted);
         self.act(traffic, packets, now, agent);
     }
 
@@ -107,7 +110,7 @@ impl Agents {
                 self.send(traffic, packets, now, message);
             }
             Cargo::Write { then: None } => (),
-            Cargo::Up(_) | Cargo::Down { .. } => unreachable!("memory gets no messages"),
+            Cargo::Up { .. } | Cargo::Down { .. } => unreachable!("memory gets no messages"),
         }
     }
 
@@ -255,7 +258,7 @@ fn ask_memory(
     let (endpoint, addr) = traffic.lines.find(line);
     let channel = match cargo {
         Cargo::Write { .. } => Channel::RwD,
-        Cargo::Read { .. } | Cargo::Up(_) | Cargo::Down { .. } => Channel::Req,
+        Cargo::Read { .. } | Cargo::Up { .. } | Cargo::Down { .. } => Channel::Req,
     };
     let from = request.0.node().port_id();
     let mut packet = Packet::new(from, traffic.port_id(endpoint), channel, addr, now);

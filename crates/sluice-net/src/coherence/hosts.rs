@@ -37,8 +37,8 @@ impl Requesters {
         let (access, ready) = it.begin(now, issue, issue.is_write.then_some(0));
         let store = issue.is_write.then_some(0);
         let cache = it.cache.as_mut().expect("a host's");
-        let looked = cache.access(access.0, issue.line, store, &mut self.out);
-        self.send_all(traffic, packets, ready, issue.requester, Some(access));
+        let looked = cache.access(access.0, issue.lines(), store, &mut self.out);
+        self.send_all(traffic, packets, ready, issue.requester);
         matches!(looked, Access::Hit(_)).then_some(access)
     }
 
@@ -58,7 +58,7 @@ impl Requesters {
         if let Some(host) = &mut it.host {
             host.give_up(line, tag);
         }
-        self.send_all(traffic, packets, now, requester, None);
+        self.send_all(traffic, packets, now, requester);
     }
 
     /// What a host learns after anything has happened to its lines.

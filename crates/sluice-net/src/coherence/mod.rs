@@ -239,8 +239,7 @@ impl Coherence {
         access: AccessId,
         by: Option<&S2m>,
     ) -> Finished {
-        self.requesters
-            .finish(&mut self.traffic, now, requester, access, by)
+        self.requesters.finish(now, requester, access, by)
     }
 
     /// A message has come to its endpoint, whose controller takes so long: when the agent takes it.

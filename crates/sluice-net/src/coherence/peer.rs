@@ -33,6 +33,8 @@ pub(super) struct HostSide {
     lines: BTreeMap<u64, Line>,
     /// Lines whose state has changed since the host last heard.
     pub changed: Vec<u64>,
+    /// Lines that memory has got since the host last heard.
+    pub written: Vec<u64>,
     /// Lines that were given up and are not in memory yet, with the tags of that.
     writes: Vec<(u64, u32)>,
 }
@@ -44,6 +46,7 @@ impl HostSide {
             busy_until: Ps::ZERO,
             lines: BTreeMap::new(),
             changed: Vec::new(),
+            written: Vec::new(),
             writes: Vec::new(),
         }
     }
@@ -86,11 +89,13 @@ impl HostSide {
             told(Told::Snoop { addr, keeps });
         }
         self.writes.retain(|(line, tag)| {
-            let waits = cache.is_asked(*line);
+            // The host may ask for the line anew as soon as memory has it.
+            let waits = cache.is_asked(*line) && !self.written.contains(line);
             if !waits {
                 told(Told::Written { tag: *tag });
             }
             waits
         });
+        self.written.clear();
     }
 }

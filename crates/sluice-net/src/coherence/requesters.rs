@@ -7,10 +7,10 @@ use crate::ids::{PacketId, RequesterId};
 use crate::packet::{Packet, Slab};
 use crate::parts::{Part, Parts};
 use sluice_cxl::coherence::{
-    Access as Looked, Cache, CacheCount, CacheOut, CacheSetup, M2s, Message, S2m, State, ToDevice,
+    Access as Looked, Cache, CacheCount, CacheOut, CacheSetup, Message, S2m, State, ToDevice,
     ToHost, Want,
 };
-use sluice_units::{Ps, Table};
+use sluice_units::{LINE_BYTES, Ps, Table};
 
 /// A requester as coherence sees it.
 pub(crate) struct RequesterSetup {
@@ -31,6 +31,13 @@ pub(crate) struct Issue {
     pub addr: u64,
     pub line: u64,
     pub is_write: bool,
+}
+
+impl Issue {
+    /// The line as the devices number it, and as the requester does.
+    pub fn lines(&self) -> [u64; 2] {
+        [self.line, self.addr / LINE_BYTES]
+    }
 }
 
 /// An access under way.
@@ -147,6 +154,8 @@ pub(super) struct Requesters {
     pub requesters: Table<RequesterId, Requester>,
     /// What a cache says; empty between two calls.
     pub out: CacheOut,
+    /// What the last message that came has ended: its tag may have another request already.
+    ended: Journey,
 }
 
 impl Requesters {
@@ -157,6 +166,7 @@ impl Requesters {
                 .map(|setup| Requester::new(setup, watched))
                 .collect(),
             out: CacheOut::default(),
+            ended: Journey::default(),
         }
     }
 
@@ -169,7 +179,7 @@ impl Requesters {
         let it = &mut self.requesters[requester];
         let (access, ready) = it.begin(now, issue, store);
         match &mut it.cache {
-            Some(cache) => match cache.access(access.0, line, store, &mut self.out) {
+            Some(cache) => match cache.access(access.0, issue.lines(), store, &mut self.out) {
                 Looked::Hit(data) => {
                     self.performed(traffic, requester, access, data);
                     traffic.actions.push(Action::Hit {
@@ -182,6 +192,7 @@ impl Requesters {
             },
             None => {
                 it.accesses[access].to_come = if store.is_some() { 1 } else { 2 };
+                self.out.causes.push(access.0);
                 self.out.send.push(Message {
                     what: store.map_or(ToDevice::Read(Want::Current), |_| ToDevice::Write),
                     // Filled in when it leaves.
@@ -192,20 +203,21 @@ impl Requesters {
                 });
             }
         }
-        self.send_all(traffic, packets, ready, requester, Some(access));
+        self.send_all(traffic, packets, ready, requester);
     }
 
-    /// Sends the messages of a cache. A request for the line of access `cause` is that access's.
+    /// Sends the messages of a cache. What an access has waited for before its request leaves is
+    /// held time.
     pub fn send_all(
         &mut self,
         traffic: &mut Traffic,
         packets: &mut Slab,
         ready: Ps,
         requester: RequesterId,
-        cause: Option<AccessId>,
     ) {
         self.note_changes(traffic, requester);
         let is_host = self.requesters[requester].host.is_some();
+        let mut causes = self.out.causes.drain(..);
         for mut message in self.out.send.drain(..) {
             if let (true, ToDevice::WriteBack(_), Some(checked)) =
                 (is_host, message.what, &traffic.checked)
@@ -215,16 +227,25 @@ impl Requesters {
             if !matches!(message.what, ToDevice::Conflict | ToDevice::Response { .. }) {
                 *traffic.journey(requester, message.tag) = Journey::default();
             }
-            let mut parts = Parts::default();
+            let (mut ready, mut parts, mut host_line) = (ready, Parts::default(), 0);
             if is_request(message.what) {
-                let accesses = &mut self.requesters[requester].accesses;
-                let cause = cause.map(|id| &mut accesses[id]);
-                if let Some(access) = cause.filter(|access| access.line == message.line) {
-                    access.request = Some(message.tag);
-                    parts = access.before;
-                }
+                let cause = AccessId(causes.next().expect("a request is an access's"));
+                let access = &mut self.requesters[requester].accesses[cause];
+                access.request = Some(message.tag);
+                ready = ready.max(access.earliest);
+                parts = access.before;
+                parts[Part::Held] += ready - access.earliest;
+                host_line = access.addr / LINE_BYTES;
             }
-            leave(traffic, packets, ready, requester, message, parts);
+            let (endpoint, addr) = traffic.lines.find(message.line);
+            let to = traffic.port_id(endpoint);
+            let (peer, from) = (requester.0, requester.node().port_id());
+            let mut packet = Packet::new(from, to, message.what.channel(), addr, ready);
+            packet.parts = parts;
+            packet.is_empty = message.what == ToDevice::Conflict;
+            let message = Message { peer, ..message };
+            let packet = traffic.load(packets, packet, Cargo::Up { message, host_line });
+            traffic.actions.push(Action::Leave { at: ready, packet });
         }
     }
 
@@ -259,12 +280,13 @@ impl Requesters {
             Some(cache) => cache.receive(message, &mut self.out),
             None => self.receive_without_cache(requester, &message),
         }
+        self.ended = *traffic.journey(requester, message.tag);
         let mut done = std::mem::take(&mut self.out.done);
         for (access, data) in &done {
             self.performed(traffic, requester, AccessId(*access), *data);
         }
         std::mem::swap(&mut self.out.done, &mut done);
-        self.send_all(traffic, packets, ready, requester, None);
+        self.send_all(traffic, packets, ready, requester);
         message
     }
 
@@ -301,7 +323,6 @@ impl Requesters {
     /// requests.
     pub fn finish(
         &mut self,
-        traffic: &mut Traffic,
         now: Ps,
         requester: RequesterId,
         id: AccessId,
@@ -312,7 +333,7 @@ impl Requesters {
         let access = &it.accesses[id];
         let (mut parts, mut hops, mut read_by) = (access.before, 0, None);
         if let Some(by) = by.filter(|by| by.line == access.line) {
-            let journey = traffic.journey(requester, by.tag);
+            let journey = &self.ended;
             read_by = journey.from_memory.then_some(by.tag);
             if access.request == Some(by.tag) {
                 (parts, hops) = (journey.parts, journey.hops);
@@ -362,6 +383,10 @@ impl Requesters {
 
     fn note_changes(&mut self, traffic: &mut Traffic, requester: RequesterId) {
         let host = &mut self.requesters[requester].host;
+        let written = self.out.written.drain(..);
+        if let Some(host) = host {
+            host.written.extend(written);
+        }
         for (line, state) in self.out.changes.drain(..) {
             if let Some(checked) = &mut traffic.checked {
                 checked.changed(requester, line, state);
@@ -396,24 +421,4 @@ impl Requesters {
         }
         count
     }
-}
-
-/// A requester's message leaves at `ready`.
-fn leave(
-    traffic: &mut Traffic,
-    packets: &mut Slab,
-    ready: Ps,
-    requester: RequesterId,
-    message: M2s,
-    parts: Parts,
-) {
-    let (endpoint, addr) = traffic.lines.find(message.line);
-    let to = traffic.port_id(endpoint);
-    let from = requester.node().port_id();
-    let mut packet = Packet::new(from, to, message.what.channel(), addr, ready);
-    packet.parts = parts;
-    let peer = requester.0;
-    let cargo = Cargo::Up(Message { peer, ..message });
-    let packet = traffic.load(packets, packet, cargo);
-    traffic.actions.push(Action::Leave { at: ready, packet });
 }

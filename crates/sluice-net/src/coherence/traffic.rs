@@ -18,8 +18,8 @@ index_type! {
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cargo {
-    /// To an agent.
-    Up(M2s),
+    /// To an agent. A request's line has that number at its requester: address by 64.
+    Up { message: M2s, host_line: u64 },
     /// To a requester. The parts of its packet are those of the request if it `carries` them.
     Down { message: S2m, carries: bool },
     /// A line that is read for an agent's tracker.
@@ -75,8 +75,10 @@ impl LineMap {
         let mut count = 0;
         let first = endpoints.clone().map(|(capacity, _)| {
             let first = count;
-            // A gap, so that no run of adjacent lines goes on at the next endpoint.
-            count += capacity / LINE_BYTES + u64::from(BLOCK_LINES_MAX);
+            // A gap, so that no run of adjacent lines goes on at the next endpoint; runs that are
+            // aligned there have aligned numbers.
+            let block = u64::from(BLOCK_LINES_MAX);
+            count += (capacity / LINE_BYTES).next_multiple_of(block) + block;
             first
         });
         LineMap {
@@ -195,4 +197,20 @@ impl Traffic {
 /// Whether an access waits for it.
 pub(super) fn is_request(what: ToDevice) -> bool {
     matches!(what, ToDevice::Read(_) | ToDevice::Own | ToDevice::Write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A snoop names an aligned run, as its device counts lines.
+    #[test]
+    fn aligned_lines_of_a_device_have_aligned_numbers() {
+        let map = LineMap::new([(65 * 64, 65 * 64); 3].into_iter());
+        for endpoint in (0..3).map(EndpointId) {
+            let first = map.line(endpoint, 0);
+            assert!(first.is_multiple_of(BLOCK_LINES_MAX.into()), "{first}");
+            assert_eq!(map.find(map.line(endpoint, 64 * 64)), (endpoint, 64 * 64));
+        }
+    }
 }

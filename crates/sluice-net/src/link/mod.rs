@@ -11,7 +11,7 @@ mod credits;
 use super::gaps::Gaps;
 use super::graph::{Graph, HalfDuplex, NodeKind};
 use super::ids::{DirectionId, EndpointId, NodeId, PacketId, SwitchId};
-use super::packet::{CHANNELS, Credit, Packet, Sizes, Slab};
+use super::packet::{Credit, KINDS, Packet, Sizes, Slab};
 use super::parts::Part;
 use arbiter::Arbiter;
 use credits::Credits;
@@ -40,9 +40,9 @@ struct Direction {
     /// From the last bit sent to the last received.
     latency: Ps,
     /// Bytes of a packet on it.
-    bytes: [u32; CHANNELS],
+    bytes: [u32; KINDS],
     /// Time of a packet on it.
-    serialisation: [Ps; CHANNELS],
+    serialisation: [Ps; KINDS],
     /// Credits of the receiver at its end; none if they have no limit.
     credits: Option<CreditsId>,
     /// Whether packets that come later can be ready earlier, so that the wires have to be reserved
@@ -51,22 +51,22 @@ struct Direction {
     /// The endpoint at its end, if a packet's arrival there needs no event: see
     /// [`Links::answer_at_once`].
     answers: Option<EndpointId>,
-    /// Packets that it has sent, by channel, and how many of them are reserved and still to come.
-    sent: [u64; CHANNELS],
-    to_come: [u64; CHANNELS],
+    /// Packets that it has sent, by kind, and how many of them are reserved and still to come.
+    sent: [u64; KINDS],
+    to_come: [u64; KINDS],
     /// Packets that have arrived.
     received: u64,
     /// `sent` when the counting began, without what was to come.
-    before: [u64; CHANNELS],
+    before: [u64; KINDS],
     /// Longest wait of a packet for it.
     wait_max: Ps,
 }
 
 impl Direction {
     /// A packet arrives at `at`: it is to come unless it is on the wires at `now`, or was.
-    fn note_to_come(&mut self, now: Ps, at: Ps, channel: Channel) {
-        let way = self.serialisation[channel as usize] + self.latency + self.port;
-        self.to_come[channel as usize] += u64::from(at - way >= now);
+    fn note_to_come(&mut self, now: Ps, at: Ps, kind: usize) {
+        let way = self.serialisation[kind] + self.latency + self.port;
+        self.to_come[kind] += u64::from(at - way >= now);
     }
 }
 
@@ -135,7 +135,7 @@ pub struct Links {
     credits: Table<CreditsId, Credits>,
     arbiters: Table<ArbiterId, Arbiter>,
     /// Bytes of data in a packet.
-    payload: [u32; CHANNELS],
+    payload: [u32; KINDS],
 }
 
 impl Links {
@@ -143,6 +143,7 @@ impl Links {
     pub(super) fn new(graph: &Graph, hops: &Table<SwitchId, bool>, sizes: &Sizes) -> Links {
         let mut directions = Vec::with_capacity(2 * graph.links.len());
         let (mut wires, mut credits, mut arbiters) = (Vec::new(), Vec::new(), Vec::new());
+        let sizes_of: [_; KINDS] = std::array::from_fn(|kind| sizes.of_kind(kind));
         for id in graph.directions() {
             let settings = &graph.link(id.link()).settings;
             if id.side() == 0 || settings.half.is_none() {
@@ -160,9 +161,7 @@ impl Links {
                 });
             }
             let (from, to) = graph.direction(id);
-            let bytes = sizes
-                .bytes
-                .map(|bytes| bytes.next_multiple_of(settings.width));
+            let bytes = sizes_of.map(|[bytes, _]| bytes.next_multiple_of(settings.width));
             directions.push(Direction {
                 to,
                 wires: WiresId(wires.len() as u32 - 1),
@@ -180,10 +179,10 @@ impl Links {
                 }),
                 is_contended: settings.half.is_some() || settings.credits.is_some(),
                 answers: None,
-                sent: [0; CHANNELS],
-                to_come: [0; CHANNELS],
+                sent: [0; KINDS],
+                to_come: [0; KINDS],
                 received: 0,
-                before: [0; CHANNELS],
+                before: [0; KINDS],
                 wait_max: Ps::ZERO,
             });
         }
@@ -192,7 +191,7 @@ impl Links {
             wires: wires.into_iter().collect(),
             credits: credits.into_iter().collect(),
             arbiters: arbiters.into_iter().collect(),
-            payload: sizes.payload,
+            payload: sizes_of.map(|[_, payload]| payload),
         }
     }
 
@@ -316,13 +315,14 @@ impl Links {
         let direction = &mut self.directions[id];
         let wires = &mut self.wires[direction.wires];
         let start = Ps(earliest.0.max(wires.free.0));
-        let serialisation = direction.serialisation[packet.channel as usize];
+        let kind = packet.kind();
+        let serialisation = direction.serialisation[kind];
         let end = Ps(start.0 + serialisation.0);
         wires.gaps.note(now, wires.free, start);
         wires.free = end;
         wires.busy[id.side()].0 += serialisation.0;
         wires.side = id.side();
-        direction.sent[packet.channel as usize] += 1;
+        direction.sent[kind] += 1;
         direction.wait_max = Ps(direction.wait_max.0.max(start.0 - packet.ready.0));
         let parts = &mut packet.parts;
         parts[direction.waiting].0 += start.0 - packet.ready.0;
@@ -385,7 +385,7 @@ impl Links {
     /// What is to come is noted anew.
     pub(super) fn forget_to_come(&mut self) {
         for direction in self.directions.values_mut() {
-            direction.to_come = [0; CHANNELS];
+            direction.to_come = [0; KINDS];
         }
     }
 
@@ -399,17 +399,17 @@ impl Links {
         packet: &Packet,
     ) -> Option<(EndpointId, Ps)> {
         let direction = &mut self.directions[id];
-        direction.note_to_come(now, at, packet.channel);
+        direction.note_to_come(now, at, packet.kind());
         let port = direction.port;
         let there = &mut self.directions[id.back()];
         let endpoint = there.answers?;
         // It was ready after a constant time, and has not been since for another direction.
         let served_at = packet.ready - port - packet.parts[Part::Memory];
-        let channel = match packet.is_write {
-            true => Channel::RwD,
-            false => Channel::Req,
+        let kind = match packet.is_write {
+            true => Channel::RwD as usize,
+            false => Channel::Req as usize,
         };
-        there.note_to_come(now, served_at - packet.parts[Part::Controller], channel);
+        there.note_to_come(now, served_at - packet.parts[Part::Controller], kind);
         Some((endpoint, served_at))
     }
 
@@ -422,8 +422,8 @@ impl Links {
             wires.turning = Ps::ZERO;
         }
         for direction in self.directions.values_mut() {
-            for channel in 0..CHANNELS {
-                direction.before[channel] = direction.sent[channel] - direction.to_come[channel];
+            for kind in 0..KINDS {
+                direction.before[kind] = direction.sent[kind] - direction.to_come[kind];
             }
             direction.wait_max = Ps::ZERO;
         }
@@ -458,12 +458,12 @@ impl Links {
     pub fn carried(&self, id: DirectionId) -> Carried {
         let direction = &self.directions[id];
         let mut carried = Carried::default();
-        for channel in 0..CHANNELS {
-            let begun = direction.sent[channel] - direction.to_come[channel];
-            let packets = begun - direction.before[channel];
+        for kind in 0..KINDS {
+            let begun = direction.sent[kind] - direction.to_come[kind];
+            let packets = begun - direction.before[kind];
             carried.packets += packets;
-            carried.bytes += packets * u64::from(direction.bytes[channel]);
-            carried.payload += packets * u64::from(self.payload[channel]);
+            carried.bytes += packets * u64::from(direction.bytes[kind]);
+            carried.payload += packets * u64::from(self.payload[kind]);
         }
         carried
     }

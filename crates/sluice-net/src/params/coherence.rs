@@ -60,8 +60,8 @@ sluice_params::params! {
             key: "coherence.ways",
             kind: Kind::Or("full", &Kind::Count { min: 1, max: LINES_MAX }),
             default: "full",
-            meaning: "entries in which a line can be: those of its set, which is its number \
-                      modulo that of the sets; full: all",
+            meaning: "entries in which a line can be: those of its set, by its address on the \
+                      device, or at the hosts if devices share the filter; full: all",
             source: "assumed: ESF's paper does not say; its code has 8",
         }
         victim: &'static Victim {
@@ -81,7 +81,8 @@ sluice_params::params! {
             key: "coherence.block_shape",
             kind: Kind::Flag { off: "aligned", on: "any" },
             default: "aligned",
-            meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
+            meaning: "aligned pairs and fours, which CXL encodes, or any run of lines that are \
+                      adjacent on a device",
             source: "CXL 3.1, BISnp-Blk",
         }
         block_extends: bool {

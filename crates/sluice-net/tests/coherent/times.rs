@@ -1,6 +1,8 @@
 //! Single requests against the sum of what they go through.
 
-use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Part, RequesterId};
+use sluice_net::{
+    Access, Completed, EndpointId, Fabric, FabricConfig, FabricSpec, Part, RequesterId,
+};
 use sluice_units::Ps;
 
 /// Requesters on a switch, one memory on another: links of any width, 1 ns long, ports of 25 ns,
@@ -146,6 +148,80 @@ fn the_shape_of_blocks_is_the_one_chosen() {
         // A snoop of a block is one of each of its lines.
         assert_eq!(stats.caches.snoops, 1, "{shape}");
     }
+}
+
+/// Two accesses at once, to their ends.
+fn two(fabric: &mut Fabric, accesses: [(u32, u64, bool); 2]) -> Vec<Completed> {
+    let at = fabric.now() + Ps::from_us(1);
+    for (requester, line, is_write) in accesses {
+        let addr = line * 64;
+        let access = Access { addr, is_write };
+        fabric.send(at, RequesterId(requester), access, 0).unwrap();
+    }
+    let mut done = Vec::new();
+    while let Some(next) = fabric.next_at() {
+        fabric.advance(next, &mut |it| done.push(it)).unwrap();
+    }
+    fabric.balance().unwrap();
+    done
+}
+
+/// In a cache of one line the second waits for the first; then it takes what a miss does.
+#[test]
+fn an_access_that_waits_for_a_place_is_held_until_its_request_leaves() {
+    let mut fabric = fabric("1", &[("requester.cache_lines", "1")]);
+    let done = two(&mut fabric, [(0, 0, false), (0, 1, false)]);
+    let trip = WAY + DEVICE + WAY;
+    let latencies: Vec<Ps> = done.iter().map(|it| it.latency).collect();
+    assert_eq!(latencies, [HOST + trip, HOST + 2 * trip].map(Ps::from_ns));
+    let parts = fabric.stats().parts();
+    assert_eq!(parts[Part::Held], Ps::from_ns(trip));
+    assert_eq!(parts[Part::Memory], Ps::from_ns(2 * 50));
+    assert_eq!(parts[Part::Controller], Ps::from_ns(2 * 40));
+    assert_eq!(
+        parts[Part::Requester] + parts[Part::Cache],
+        Ps::from_ns(2 * HOST)
+    );
+    assert_eq!(fabric.stats().hops[2].count, 2);
+}
+
+/// Of two that write a line which both have, one loses it, and reads it when it may have it.
+#[test]
+fn a_line_lost_while_its_right_was_asked_for_is_read_in_a_requests_time() {
+    let mut fabric = fabric("2", &[]);
+    access(&mut fabric, 0, 0, false);
+    access(&mut fabric, 1, 0, false);
+    fabric.begin();
+    two(&mut fabric, [(0, 0, true), (1, 0, true)]);
+    let stats = fabric.coherence_stats().unwrap();
+    assert_eq!((stats.caches.upgrades, stats.agents.conflicts), (2, 1));
+    let parts = fabric.stats().parts();
+    assert_eq!(
+        parts[Part::Requester] + parts[Part::Cache],
+        Ps::from_ns(2 * HOST)
+    );
+    assert_eq!(parts[Part::Memory], Ps::from_ns(50));
+    assert_eq!(fabric.stats().hops[2].count, 2);
+}
+
+/// A conflict is as long as a line that is written, and carries none.
+#[test]
+fn a_conflict_carries_no_data() {
+    let mut fabric = fabric("2", &[]);
+    access(&mut fabric, 0, 0, false);
+    access(&mut fabric, 1, 0, false);
+    two(&mut fabric, [(0, 0, true), (1, 0, true)]);
+    let agents = fabric.coherence_stats().unwrap().agents;
+    assert_eq!((agents.conflicts, agents.write_backs), (1, 1));
+    let graph = fabric.graph();
+    let memory = graph.endpoint(EndpointId(0));
+    let mut ways = graph
+        .directions()
+        .filter(|way| graph.direction(*way).1 == memory);
+    let carried = fabric
+        .links()
+        .carried(ways.next().expect("a link to memory"));
+    assert_eq!(carried.payload, 64);
 }
 
 /// Counts of all caches and agents are the sums over them: each host does the same with lines of

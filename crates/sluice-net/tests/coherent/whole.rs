@@ -159,6 +159,33 @@ fn hosts_of_all_kinds_share_lines() {
     assert!(stats.agents.conflict_snoops > 1_000 && stats.agents.clean_evictions > 100);
 }
 
+/// Half a cache of two ways, and half a filter, hold what is contiguous, however its lines are
+/// dealt out over devices.
+#[test]
+fn sets_are_picked_by_the_addresses_of_hosts() {
+    for (endpoints, filter) in [("1", "endpoint"), ("8", "endpoint"), ("8", "shared")] {
+        let set = [
+            ("topology.kind", "bus"),
+            ("requester.count", "1"),
+            ("requester.depth", "8"),
+            ("requester.pattern", "stream"),
+            ("requester.footprint", "32KiB"),
+            ("requester.cache_lines", "1024"),
+            ("requester.cache_ways", "2"),
+            ("endpoint.count", endpoints),
+            ("coherence.filter", filter),
+            ("coherence.entries", "1024"),
+            ("coherence.ways", "2"),
+        ];
+        let stats = run(&set, 8_000).coherence_stats().unwrap();
+        assert!(
+            stats.caches.hits >= 8_000,
+            "{endpoints} {filter}: {stats:?}"
+        );
+        assert_eq!(stats.caches.misses, 0, "{endpoints} {filter}");
+    }
+}
+
 /// Of a stream over `lines`, how many lines left the filter of 64 entries, and in how many snoops.
 fn evicted(lines: u64, set: &[(&str, &str)]) -> (u64, u64) {
     let footprint = format!("{}B", lines * 64);
