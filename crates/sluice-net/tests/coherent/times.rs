@@ -1,7 +1,8 @@
 //! Single requests against the sum of what they go through.
 
+use sluice_host::{Ask, AskFor, Peer};
 use sluice_net::{
-    Access, Completed, EndpointId, Fabric, FabricConfig, FabricSpec, Part, RequesterId,
+    Access, Completed, EndpointId, Fabric, FabricConfig, FabricSpec, HostNews, Part, RequesterId,
 };
 use sluice_units::Ps;
 
@@ -222,6 +223,50 @@ fn a_conflict_carries_no_data() {
         .links()
         .carried(ways.next().expect("a link to memory"));
     assert_eq!(carried.payload, 64);
+}
+
+/// A host that asked for a line again while it went to memory learned of that with the line only.
+#[test]
+fn a_line_is_written_when_memory_has_it_though_it_is_asked_for_again() {
+    let mut fabric = fabric("1", &[("requester.cache_lines", "none")]);
+    let (host, look_up) = (RequesterId(0), Ps::ZERO);
+    let (lines, misses) = (4, 2);
+    fabric.take_host(
+        host,
+        &Peer {
+            lines,
+            misses,
+            look_up,
+        },
+    );
+    let mut told = |asks: &[(AskFor, u32)]| {
+        let at = fabric.now();
+        for &(what, tag) in asks {
+            let (addr, may_delay) = (0, false);
+            let ask = Ask {
+                at,
+                addr,
+                what,
+                may_delay,
+                tag,
+            };
+            fabric.ask(host, &ask).unwrap();
+        }
+        let mut told = Vec::new();
+        while let Some(next) = fabric.next_at() {
+            fabric.advance(next, &mut |_| ()).unwrap();
+            while let Some(event) = fabric.take_event() {
+                if let HostNews::Answer(tag, _) = event.what {
+                    told.push((tag, event.at - at));
+                }
+            }
+        }
+        told
+    };
+    let trip = Ps::from_ns(WAY + DEVICE + WAY);
+    assert_eq!(told(&[(AskFor::Owned, 1)]), [(1, trip)]);
+    let again = told(&[(AskFor::Write, 2), (AskFor::Line, 3)]);
+    assert_eq!(again, [(2, trip), (3, trip * 2)]);
 }
 
 /// Counts of all caches and agents are the sums over them: each host does the same with lines of
