@@ -119,7 +119,8 @@ def test_the_table_is_for_any_reader(lab: Lab, tmp_path: Path, to: str, status: 
     command = [sys.executable, "-m", "sluice.sweep", "--sluice", lab.sluice, "--out",
                tmp_path / "out", "--over", "work=1,2", "--mean", "work", "--", "sim", "--load", "1"]
     done = subprocess.run(["sh", "-c", f'exec "$@" {to}', "sh", *command], capture_output=True,
-                          text=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}, check=False)
+                          text=True, check=False,
+                          env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUNBUFFERED": ""})
     assert (done.returncode, done.stderr) == (status, told)
     assert ("1.5 ? 6.4" in done.stdout) is (not to)
 

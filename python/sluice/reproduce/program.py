@@ -91,9 +91,8 @@ def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], s
         print(f"\n{name}: interrupted; {kept()}", file=sys.stderr)
         return EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output wants no more of it. At its end Python would try and complain
-        # again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output wants no more of it.
+        _write_no_more()
         return EXIT_PIPE
     except (NotADirectoryError, FileExistsError):
         print(f"{name}: --out {out}: a file is where the folder of results would be; name"
@@ -104,4 +103,13 @@ def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], s
         if isinstance(error, OSError) and error.strerror:
             said = ": ".join(str(one) for one in (error.filename, error.strerror) if one)
         print(f"{name}: {' '.join(said.split())}", file=sys.stderr)
+        try:
+            print(end="", flush=True)
+        except OSError:
+            _write_no_more()
         return EXIT_BAD_INPUT
+
+
+def _write_no_more() -> None:
+    """Has the rest of the output go nowhere: at its end Python would try and complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
