@@ -184,7 +184,9 @@ impl Slot {
     }
 
     fn is_needed(&self) -> bool {
-        self.needed.load(SeqCst) > 0 || now_ns() < self.needed_until_ns.load(SeqCst)
+        let until_ns = self.needed_until_ns.load(SeqCst);
+        // Most threads have opened no such file, and a trap asks for the time no more than it must.
+        self.needed.load(SeqCst) > 0 || until_ns > 0 && now_ns() < until_ns
     }
 
     fn mark(&self, thread: u32) {

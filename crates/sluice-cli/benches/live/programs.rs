@@ -8,6 +8,7 @@
 use crate::chase::{read_json, scratch, sluice};
 use crate::together::PREFETCHERS;
 use serde_json::Value;
+use sluice_abi::RecordHeader;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,8 +18,6 @@ const DEVICE: [&str; 2] = ["device.capacity=1GiB", "nand.program=0ns"];
 /// 32 pages: of the pages a program asks for, the record has all but what it has just used.
 const RECORDING: [&str; 2] = ["cache.capacity=128KiB", "nand.read=0ns"];
 const ROOM: &str = "20000000";
-/// Where the record's page numbers begin (docs/reference/formats.md).
-const RECORD_HEADER: usize = 48;
 /// Points between a share that was simulated and the same live.
 const APART: f64 = 5.0;
 const SERVER_WAIT: Duration = Duration::from_secs(30);
@@ -97,15 +96,19 @@ fn waits(result: &Value) -> f64 {
 fn record(program: &Program) -> (PathBuf, u64) {
     live(program, "signal", &RECORDING, &["--record-traps", ROOM]);
     let bytes = std::fs::read(scratch("out").join("traps.bin")).expect("a record");
-    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-    let (room, traps) = (word(8), word(16));
+    let mut words = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_ne_bytes(*word));
+    let head: Vec<u64> = words.by_ref().take(size_of::<RecordHeader>() / 8).collect();
+    let (room, traps) = (head[1], head[2]);
     assert!(
         traps <= room,
         "{traps} traps are more than the record's {room}"
     );
     let mut lines = String::new();
-    for trap in 0..traps as usize {
-        let page = word(RECORD_HEADER + 8 * trap);
+    for page in words {
         writeln!(lines, "R,{},64", page << 12).expect("a line");
     }
     let (csv, trace) = (scratch("pages.csv"), scratch("pages.trace"));

@@ -21,3 +21,28 @@ static inline char *text(const char *value) {
 /* Room for an answer, and a value that is written here. */
 #define ROOM(type) ((type *)gone(&(type){0}, sizeof(type)))
 #define GONE(type, ...) ((type *)gone(&(type)__VA_ARGS__, sizeof(type)))
+
+/* Parts of a program, each of which a run names. */
+struct part {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Memory that must stay as it is. */
+static uint64_t *words;
+
+/* Runs the part of this name. Returns the exit status. */
+static inline int run_part(const struct part *parts, size_t count, const char *name) {
+    words = filled(2048);
+    for (size_t n = 0; n < count; n++) {
+        if (strcmp(parts[n].name, name) == 0) {
+            parts[n].run();
+            CHECK(wrong(words, 2048) == 0);
+            puts("well");
+            return 0;
+        }
+    }
+    return 2;
+}
+
+#define RUN_PART(parts, name) run_part(parts, sizeof parts / sizeof *parts, name)

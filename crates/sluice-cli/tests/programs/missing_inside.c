@@ -119,21 +119,10 @@ static void programs(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*part)(void);
-    } parts[] = {{"filters", filters}, {"tables", tables},
-                 {"traces", traces},   {"programs", programs}};
+    static const struct part parts[] = {
+        {"filters", filters}, {"tables", tables}, {"traces", traces}, {"programs", programs}
+    };
     limit(25);
     CHECK(argc == 2);
-    uint64_t *words = filled(2048);
-    for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
-        if (strcmp(parts[n].name, argv[1]) == 0) {
-            parts[n].part();
-            CHECK(wrong(words, 2048) == 0);
-            puts("well");
-            return 0;
-        }
-    }
-    return 2;
+    return RUN_PART(parts, argv[1]);
 }

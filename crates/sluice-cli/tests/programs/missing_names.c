@@ -362,7 +362,6 @@ static void names(void) {
     CHECK(count == ADDRESSES && host && host->h_addr_list[ADDRESSES - 1]);
 }
 
-static uint64_t *words;
 static volatile sig_atomic_t handled;
 
 static void handle(int signal) {
@@ -389,25 +388,16 @@ static void pauses(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*part)(void);
-    } parts[] = {{"checked", checked}, {"old", old},       {"paths", paths},   {"queues", queues},
-                 {"groups", groups},   {"asked", asked},   {"clocks", clocks}, {"joins", joins},
-                 {"records", records}, {"pauses", pauses}, {"names", names}};
+    static const struct part parts[] = {
+        {"checked", checked}, {"old", old}, {"paths", paths}, {"queues", queues},
+        {"groups", groups}, {"asked", asked}, {"clocks", clocks}, {"joins", joins},
+        {"records", records}, {"pauses", pauses}, {"names", names}
+    };
     limit(25);
     CHECK(argc == 2 && mkdtemp(folder));
-    words = filled(2048);
-    for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
-        if (strcmp(parts[n].name, argv[1]) == 0) {
-            parts[n].part();
-            CHECK(wrong(words, 2048) == 0);
-            unlink(in_folder("file"));
-            unlink(in_folder("users"));
-            CHECK(rmdir(folder) == 0);
-            puts("well");
-            return 0;
-        }
-    }
-    return 2;
+    int status = RUN_PART(parts, argv[1]);
+    unlink(in_folder("file"));
+    unlink(in_folder("users"));
+    CHECK(rmdir(folder) == 0);
+    return status;
 }

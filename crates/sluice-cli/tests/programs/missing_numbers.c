@@ -180,7 +180,6 @@ static void waits(void) {
     CHECK(told == -1 && (errno == ETIMEDOUT || errno == ENOSYS));
 }
 
-static uint64_t *words;
 static volatile sig_atomic_t handled;
 
 static void handle(int signal) {
@@ -218,21 +217,11 @@ static void masks(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*part)(void);
-    } parts[] = {{"older", older}, {"files", files}, {"asked", asked},
-                 {"taken", taken}, {"waits", waits}, {"masks", masks}};
+    static const struct part parts[] = {
+        {"older", older}, {"files", files}, {"asked", asked}, {"taken", taken}, {"waits", waits},
+        {"masks", masks}
+    };
     limit(25);
     CHECK(argc == 2);
-    words = filled(2048);
-    for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
-        if (strcmp(parts[n].name, argv[1]) == 0) {
-            parts[n].part();
-            CHECK(wrong(words, 2048) == 0);
-            puts("well");
-            return 0;
-        }
-    }
-    return 2;
+    return RUN_PART(parts, argv[1]);
 }

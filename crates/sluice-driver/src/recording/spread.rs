@@ -226,6 +226,7 @@ mod tests {
         }
         assert_eq!(source.next(), None);
     }
+
     /// Two CPUs side by side, of which the second begins late: an access each 1,000 instructions.
     fn side_by_side() -> Recording {
         let mut recorder = Recorder::new(2, &[], u64::MAX);

@@ -186,7 +186,8 @@ fn sets<'a>(spec: &'a FabricSpec, table: &str) -> Vec<Differs<'a>> {
     groups.iter().map(of).collect()
 }
 
-/// Whether nothing of these uses a parameter.
+/// # Errors
+/// If none of these uses a parameter.
 fn unused(key: &str, seen: &[(RawConfig, &Group)]) -> Result<(), ConfigError> {
     let fits = |it: &&Use| it.keys.iter().any(|begin| key.starts_with(begin));
     let Some(it) = USES.iter().find(fits) else {

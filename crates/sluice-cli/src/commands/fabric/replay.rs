@@ -201,6 +201,7 @@ mod tests {
             assert!(message.contains("expected size:ways"), "{message}");
         }
     }
+
     #[test]
     fn a_program_with_more_memory_than_addresses_is_refused() {
         let small = caches("32KiB:8").expect("a cache");
