@@ -25,8 +25,8 @@ EXTERNAL = {
 [--small] [--out DIR] [--json] [--sluice FILE] [--recipes DIR]`. Status 0: every answer was right;
 1: one was wrong, or a run failed. See [recipes](../../recipes.md).
 """,
-    "report": """Part of the Python package: `sluice report DIR.. [-o FILE] [--title TEXT]`.
-See [read a report](../../reading-a-report.md).
+    "report": """Part of the Python package: `sluice report DIR.. [-o FILE] [--title TEXT]
+[--force]`. See [read a report](../../reading-a-report.md).
 """,
     "reproduce": """Part of the Python package: `sluice reproduce [PAPER[/FIGURE]]... [--quick]
 [--list] [--jobs N] [--out DIR] [--fresh] [--json] [--sluice FILE] [--experiments DIR]`. Status 0:

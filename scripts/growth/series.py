@@ -106,7 +106,8 @@ def _records() -> list[Series]:
         "records looked into": "trace info --reuse DIR/records-{N}.trace",
         "records sized": "size --trace DIR/records-{N}.trace",
         "records converted":
-            "trace convert --columns time_ns,op,address,size,cpu DIR/records-{N}.csv DIR/to.trace",
+            "trace convert --force --columns time_ns,op,address,size,cpu DIR/records-{N}.csv"
+            " DIR/to.trace",
     }
     return [_of_trace(name, "records", values, command, _one_cpu) for name, command in rows.items()]
 

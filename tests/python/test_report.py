@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -458,31 +457,6 @@ def test_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
                                         "PYTHONPATH": ":".join(sys.path)})
         pages.append(output.read_bytes())
     assert pages[0] == pages[1]
-
-
-def test_default_output_and_its_path_printed(
-        tmp_path: Path, capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = runs.run(tmp_path / "a"), runs.run(tmp_path / "b")
-    monkeypatch.chdir(tmp_path)
-    assert main([str(first)]) == 0
-    assert capsys.readouterr().out == f"{first / 'report.html'}\n"
-    assert (first / "report.html").exists()
-    assert main([str(first), str(second)]) == 0
-    assert capsys.readouterr().out == "report.html\n"
-    assert (tmp_path / "report.html").exists()
-
-
-def test_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
-    folder = runs.run(tmp_path / "a")
-    reader, writer = os.pipe()
-    os.close(reader)
-    ended = subprocess.run([sys.executable, "-m", "sluice.report", str(folder)], stdout=writer,
-                           stderr=subprocess.PIPE, text=True,
-                           env={"PATH": "", "PYTHONPATH": ":".join(sys.path)})
-    os.close(writer)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert (folder / "report.html").exists()
 
 
 def test_labels_tell_folders_of_one_name_apart(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ ORACLE = struct.Struct("<IQIq")
 
 def converted(source: Path, kind: str, *more: str) -> tuple[sluice.Trace, dict]:
     out = source.with_suffix(".trace")
-    command = [SLUICE, "trace", "convert", source, out, "--from", kind, "--json", *more]
+    command = [SLUICE, "trace", "convert", "--force", source, out, "--from", kind, "--json",
+               *more]
     told = subprocess.run(command, check=True, capture_output=True, text=True)
     return sluice.read_trace(out), json.loads(told.stdout)
 

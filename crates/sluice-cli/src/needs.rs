@@ -13,10 +13,11 @@ type Need = (
 
 const NEEDS: &[Need] = &[
     (
-        &["run", "vm", "sim", "size", "curve", "files", "fabric run"],
+        &["run", "sim", "size", "curve", "files", "fabric run"],
         &["force"],
         &["out"],
     ),
+    (&["vm"], &["force"], &["out", "record"]),
     (&["run", "vm"], &["record_traps"], &["out"]),
     (
         &["run", "vm"],
@@ -114,7 +115,8 @@ mod tests {
                 assert!(told.contains("requires: []"), "{name}: {told}");
             }
             let has = |id: &str| command.get_arguments().any(|one| one.get_id() == id);
-            let of_out = NEEDS[0].0.contains(&name.as_str()) || name == "again";
+            let needs_out = |need: &&Need| need.1 == ["force"] && need.0.contains(&name.as_str());
+            let of_out = NEEDS.iter().any(|need| needs_out(&need)) || name == "again";
             assert_eq!(has("out") && has("force"), of_out, "{name}");
         }
         for (commands, options, needed) in NEEDS {

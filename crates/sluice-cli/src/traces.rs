@@ -17,6 +17,19 @@ pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
     Ok(reader)
 }
 
+/// Refuses to write a trace over a file that is there, unless the user asked for it. A recording
+/// may have taken hours.
+pub fn check_new(path: &Path, force: bool) -> Result<(), Error> {
+    let is_lost = |file: std::fs::Metadata| file.is_file() && file.len() > 0;
+    match !force && std::fs::metadata(path).is_ok_and(is_lost) {
+        true => Err(Error::unfit(
+            path.display(),
+            "it is there already; replace it with --force",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// An error of a trace, with its name.
 pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
     match error {

@@ -13,6 +13,8 @@ from sluice.arguments import Parser
 from sluice.errors import RunFolderError
 
 EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
+PAGE_MARK = b'<meta name="generator" content="Sluice">'
+"""What every page of ours has near its beginning."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     after Ctrl-C."""
     options = _parser().parse_args(arguments)
     output = options.output or _default_output(options.folders)
+    if not options.force and _is_of_another(output):
+        print(f"sluice report: {output}: it is there already and no page of Sluice's; replace it"
+              " with --force", file=sys.stderr)
+        return EXIT_BAD_INPUT
     try:
         write_report(options.folders, output, options.title)
     except KeyboardInterrupt:
@@ -74,6 +80,16 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
     _write(Path(output), text.encode(errors="replace"))
 
 
+def _is_of_another(output: Path) -> bool:
+    """Whether writing there would lose what is not ours: a page is drawn again at any time, from
+    its folders."""
+    if not output.is_file():
+        return False
+    with output.open("rb") as file:
+        begin = file.read(1000)
+    return bool(begin) and PAGE_MARK not in begin
+
+
 def _write(output: Path, page: bytes) -> None:
     """A page that was there stays until the new one is whole; a pipe or a device is written to."""
     if not output.parent.is_dir() or (output.exists() and not output.is_file()):
@@ -98,5 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path,
                         help="where to write (default: DIR/report.html for one run,"
                              " ./report.html for several)")
+    parser.add_argument("--force", action="store_true",
+                        help="replace a file that is no page of Sluice's too")
     parser.add_argument("--title", metavar="TEXT", help="title of the page")
     return parser

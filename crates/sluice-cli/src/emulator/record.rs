@@ -3,6 +3,7 @@
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
+use crate::traces::check_new;
 use sluice_results::{Exit, RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
 use sluice_stats::share;
 use std::path::Path;
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 pub struct Recording<'a> {
     /// The file that the trace goes to.
     pub file: &'a Path,
+    /// Whether a file that is there is replaced.
+    pub force: bool,
     /// The caches whose hits are left out.
     pub filter: &'a str,
     /// What is executed.
@@ -25,6 +28,7 @@ impl Recording<'_> {
     pub fn plugin(&self) -> Result<Plugin, Error> {
         sluice_trace::filter::Levels::parse(self.filter)?;
         check_file(self.file)?;
+        check_new(self.file, self.force)?;
         let mut plugin = Plugin::find("record")?;
         let out = std::path::absolute(self.file).map_err(Error::system(self.file.display()))?;
         plugin.set("out", &out.to_string_lossy());

@@ -2,6 +2,7 @@
 
 mod left_behind;
 mod objects;
+mod traces;
 mod without_effect;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("damaged/command.json", "{"),
     ("empty.trace", ""),
     ("other.trace", "hello, hello, hello\n"),
+    ("heading.csv", "time_us,op,Address,why\n1,R,0,x\n"),
     ("kept/stats.json", "{}"),
     ("kept/command.json", COMMAND),
 ];
@@ -20,7 +22,8 @@ const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "
 
 /// The mistakes of all files here.
 pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    MISTAKES.iter().chain(without_effect::MISTAKES)
+    let more = traces::MISTAKES.iter().chain(without_effect::MISTAKES);
+    MISTAKES.iter().chain(more)
 }
 
 /// A command line, and the whole error.
@@ -116,33 +119,6 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "sim --system base-cssd --workload ycsbb",
         "workload: \"ycsbb\" is not known (did you mean ycsb?); a simulated host runs one of ",
-    ),
-    (
-        "trace info nosuch",
-        "nosuch: no such file; give a trace, or make one: `sluice trace record -- PROG` or \
-         `sluice trace convert`",
-    ),
-    (
-        "trace info empty.trace",
-        "empty.trace: not a Sluice trace, for it is empty; give another",
-    ),
-    (
-        "trace info other.trace",
-        "other.trace: not a Sluice trace; `sluice trace convert --from FORMAT other.trace \
-         NEW.trace` makes one of it",
-    ),
-    (
-        "trace convert x.csv out.trace --from lackey --columns time,op,address,size",
-        "bad value for --from: \"lackey\"; --columns name what is in lines of csv; leave one of \
-         the two out",
-    ),
-    (
-        "trace record -o full -- true",
-        "full: it is a folder; name a file in it",
-    ),
-    (
-        "trace record -o nosuch/x.trace -- true",
-        "nosuch/x.trace: there is no folder nosuch; make it first",
     ),
     (
         "size --policies LRU -- true",

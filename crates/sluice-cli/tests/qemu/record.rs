@@ -197,7 +197,7 @@ fn a_trace_that_has_no_room_is_an_error_that_is_told_once() {
         command.args(["-c", limits]).arg(sluice.get_program());
         let given = sluice.get_envs();
         command.envs(given.filter_map(|(key, value)| Some((key, value?))));
-        command.args(["trace", "record", "--filter", "none", "-o"]);
+        command.args(["trace", "record", "--force", "--filter", "none", "-o"]);
         command.arg(&trace).args(["--", "/bin/sh", "-c", script]);
         command.output().unwrap()
     };

@@ -44,7 +44,9 @@ pub fn compile(file: &str, flags: &[&str]) -> PathBuf {
 /// Records a program with `sluice trace record`.
 pub fn record(out: &Path, filter: &str, program: &[&str]) -> std::process::Output {
     let mut command = sluice();
-    command.args(["trace", "record", "--json", "--filter", filter, "-o"]);
+    command.args([
+        "trace", "record", "--json", "--force", "--filter", filter, "-o",
+    ]);
     command.arg(out).arg("--").args(program);
     command.output().expect("sluice")
 }

@@ -186,7 +186,15 @@ fn columns_of_a_users_own_are_a_trace() {
             "time: \"1.5\" has a fraction; name its unit by time_s",
         ),
     ] {
-        let refused = sluice(&["trace", "convert", csv, trace, "--columns", columns]);
+        let refused = sluice(&[
+            "trace",
+            "convert",
+            "--force",
+            csv,
+            trace,
+            "--columns",
+            columns,
+        ]);
         let text = String::from_utf8_lossy(&refused.stderr);
         assert!(
             refused.status.code() == Some(2) && text.contains(said),

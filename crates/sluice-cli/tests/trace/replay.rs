@@ -136,7 +136,7 @@ fn a_name_tells_the_format() {
             (&"sluice".into(), &format.into())
         );
         let back = at("back.trace");
-        let report = object(&["trace", "convert", "--json", &at(name), &back]);
+        let report = object(&["trace", "convert", "--json", "--force", &at(name), &back]);
         assert_eq!(report["from"], format);
     }
     // A flag goes before the name.
@@ -265,7 +265,13 @@ fn a_conversion_that_cannot_end_well_leaves_nothing() {
     let told = sluice(&[&["trace", "convert", &rows, &out][..], &slower].concat());
     assert!(told.status.success() && files() == 2, "{told:?}");
     // Again, over the one that is there.
-    let told = sluice(&[&["trace", "convert", &rows, &out][..], &slower].concat());
+    let why = refusal(&[&["trace", "convert", &rows, &out][..], &slower].concat());
+    assert!(
+        why.ends_with("it is there already; replace it with --force"),
+        "{why}"
+    );
+    let again = ["trace", "convert", "--force", &rows, &out];
+    let told = sluice(&[&again[..], &slower].concat());
     assert!(told.status.success() && files() == 2, "{told:?}");
 }
 

@@ -101,6 +101,18 @@ impl fmt::Debug for Columns {
     }
 }
 
+/// What `--columns` has to say of a text whose first line names its columns, an address among them.
+/// Whether a bare `time` is of nanoseconds is for the user to know.
+pub fn of_heading(line: &str) -> Option<String> {
+    let known = |name: &&str| NAMES.iter().any(|(known, _)| known == name);
+    let names = line.split(',').map(|name| name.trim().to_ascii_lowercase());
+    let names: Vec<String> = names
+        .map(|name| Some(name.as_str()).filter(known).unwrap_or("-").to_owned())
+        .collect();
+    let text = names.join(",");
+    Columns::from_str(&text).is_ok().then_some(text)
+}
+
 fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
     let columns = options.columns.ok_or_else(|| Error::Input {
         place: input.name().to_owned(),

@@ -2,6 +2,7 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns.
 
+use super::columns::of_heading;
 use super::pieces::{self, Pieces};
 use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};
@@ -107,9 +108,13 @@ impl Read {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [time, host, disk, kind, offset, size, _] = fields[..] else {
             let found = fields.len();
+            let names = match of_heading(line) {
+                Some(names) => format!("; this heading's are --columns {names}"),
+                None => String::new(),
+            };
             return Err(wrong(format!(
                 "{found} fields; expected the 7 of MSR Cambridge ({HEADING}), or others that \
-                 --columns names"
+                 --columns names{names}"
             )));
         };
         let number = |name: &str, text: &str| {

@@ -3,7 +3,7 @@
 use crate::error::{ArgumentError, Error};
 use crate::progress::Progress;
 use crate::signals;
-use crate::traces::at;
+use crate::traces::{at, check_new};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use sluice_results::{TraceConvert, TraceConvertSchema, to_json};
@@ -58,6 +58,9 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "N", default_value_t = MAX_FILL,
           value_parser = sluice_units::parse_count)]
     pub max_fill: u64,
+    /// Replace OUT if it is there
+    #[arg(long)]
+    pub force: bool,
     /// Print the report as one JSON object, `sluice.trace-convert/1`
     #[arg(long)]
     pub json: bool,
@@ -149,6 +152,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
     fits(args, from, to)?;
+    check_new(&args.output, args.force)?;
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(Error::NamedTrace)?;
     signals::await_interrupt();

@@ -22,6 +22,9 @@ pub struct RecordArgs {
     /// The trace
     #[arg(short, long, value_name = "FILE", default_value = "sluice.trace")]
     pub output: PathBuf,
+    /// Replace FILE if it is there
+    #[arg(long)]
+    pub force: bool,
     /// Caches of each CPU whose hits are left out: `none`, or levels of SIZE/WAYS
     #[arg(
         long,
@@ -43,6 +46,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
     let command = program::words_of(&args.program);
     let recording = Recording {
         file: &args.output,
+        force: args.force,
         filter: &args.filter,
         command: &command,
         json: args.json,

@@ -85,7 +85,8 @@ pub struct VmArgs {
     #[arg(long, value_name = "marker:NAME")]
     pub count_after: Option<CountAfter>,
     /// Record instead of emulating the device: a trace of each load and store of the guest, or of
-    /// what passes the caches of --filter, by physical address
+    /// what passes the caches of --filter, by physical address. --force replaces a FILE that is
+    /// there
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
     pub record: Option<PathBuf>,
     /// Caches whose hits a recording leaves out, as in `sluice trace record`

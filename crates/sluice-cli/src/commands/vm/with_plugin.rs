@@ -70,6 +70,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     if let Some(file) = &args.record {
         let recording = Recording {
             file,
+            force: args.live.result.force,
             filter: &args.filter,
             command: &command,
             json: args.live.result.json,
