@@ -189,6 +189,7 @@ impl Simplex {
         self.rounds += 1;
         self.ended = self.rounds == self.options.rounds;
         if !self.ended {
+            self.draw_costs();
             self.phase = Phase::Begin(0);
         }
     }
@@ -365,28 +366,33 @@ impl Simplex {
             own.depth = depth;
             rec.work(CHANGE);
             rec.store_after(at, loaded);
-            before = Some(loaded);
-            match self.after(rec, top, node) {
-                Some(next) => node = next,
+            match self.after(rec, top, node, loaded) {
+                Some((next, by)) => (node, before) = (next, Some(by)),
                 None => return self.start_pricing(),
             }
         }
         self.phase = Phase::Update(top, node, change);
     }
 
-    /// The node that follows in the part below `top`.
-    fn after(&self, rec: &mut Recorder, top: u32, node: u32) -> Option<u32> {
+    /// The node that follows in the part below `top`, and the load that names it.
+    fn after(
+        &self,
+        rec: &mut Recorder,
+        top: u32,
+        node: u32,
+        loaded: Loaded,
+    ) -> Option<(u32, Loaded)> {
         let own = &self.nodes[node as usize];
         if own.child != NONE {
-            return Some(own.child);
+            return Some((own.child, loaded));
         }
-        let mut at = node;
+        let (mut at, mut loaded) = (node, loaded);
         while at != top {
             let own = &self.nodes[at as usize];
             if own.next != NONE {
-                return Some(own.next);
+                return Some((own.next, loaded));
             }
-            rec.load(self.node_at(own.parent));
+            loaded = rec.load_after(self.node_at(own.parent), loaded);
             at = own.parent;
         }
         None

@@ -3,6 +3,7 @@
 use super::super::drive::{given, run};
 use super::*;
 use proptest::prelude::*;
+use sluice_host::MemOp;
 
 fn simplex(seed: u64, rounds: u64, scale: u32) -> Simplex {
     Simplex::new(&KernelOptions {
@@ -97,6 +98,61 @@ fn every_node_keeps_its_balance_and_the_tree_its_depths() {
     assert!(kernel.pivots > 50);
     kernel.nodes[5].potential += 1;
     assert!(kernel.check().is_err());
+}
+
+/// Each round solved the network of the first once more.
+#[test]
+fn a_round_has_costs_of_its_own() {
+    let mut kernel = simplex(3, 3, 10_000);
+    let costs = |kernel: &Simplex| {
+        kernel.arcs[..kernel.real]
+            .iter()
+            .map(|arc| arc.cost)
+            .collect()
+    };
+    let ends: Vec<[u32; 2]> = kernel.arcs[..kernel.real]
+        .iter()
+        .map(|arc| arc.ends)
+        .collect();
+    let mut seen: Vec<Vec<i64>> = vec![costs(&kernel)];
+    let mut out = Vec::new();
+    while kernel.fill(0, &mut out) == Step::More {
+        out.clear();
+        if kernel.rounds == seen.len() as u64 && !kernel.ended {
+            seen.push(costs(&kernel));
+        }
+    }
+    assert_eq!(kernel.rounds, 3);
+    assert!(seen[0] != seen[1] && seen[1] != seen[2] && seen[0] != seen[2]);
+    assert!(
+        kernel
+            .arcs
+            .iter()
+            .zip(&ends)
+            .all(|(arc, ends)| arc.ends == *ends)
+    );
+}
+
+/// On the way up to a next sibling, nothing waited for the parent before it.
+#[test]
+fn whoever_goes_through_the_tree_waits_for_each_link() {
+    let mut kernel = simplex(3, 1, 1_000);
+    let (mut out, mut upwards) = (Vec::new(), 0);
+    loop {
+        out.clear();
+        let is_update = matches!(kernel.phase, Phase::Update(..));
+        if kernel.fill(0, &mut out) == Step::End {
+            break;
+        }
+        let places = (0..out.len()).filter(|at| is_update && out[*at].op == MemOp::Load);
+        let places: Vec<usize> = places.collect();
+        for pair in places.windows(2) {
+            assert_eq!(pair[1] - pair[0], usize::from(out[pair[1]].after));
+            // Nothing is stored to a node that is only passed.
+            upwards += u64::from(pair[1] - pair[0] == 1);
+        }
+    }
+    assert!(upwards > 100, "{upwards}");
 }
 
 #[test]
