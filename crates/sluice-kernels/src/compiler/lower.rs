@@ -1,6 +1,6 @@
 //! From a tree to three-address code: constants folded, common expressions of a block found once.
 
-use super::super::{Array, Recorder};
+use super::super::{Array, Loaded, Recorder};
 use super::parse::{Kind, NONE, Node};
 use super::source::{Op, PARAMETERS, VARIABLES};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub(super) fn lower(
         numbers: BTreeMap::new(),
         rec,
     };
-    lowering.block(body);
+    lowering.block(body, None);
     (lowering.code, lowering.values)
 }
 
@@ -99,49 +99,54 @@ impl Lowering<'_, '_, '_> {
         self.emit(What::Label(label), NONE, [NONE; 3]);
     }
 
-    fn node(&mut self, number: u32) -> Node {
-        self.rec.load(self.nodes_at.at(number.into()));
+    /// A node, and the load of it, which comes after that of the node that points to it.
+    fn node(&mut self, number: u32, before: Option<Loaded>) -> (Node, Loaded) {
+        let addr = self.nodes_at.at(number.into());
+        let loaded = match before {
+            Some(before) => self.rec.load_after(addr, before),
+            None => self.rec.load(addr),
+        };
         self.rec.work(VISIT);
-        self.nodes[number as usize]
+        (self.nodes[number as usize], loaded)
     }
 
-    fn block(&mut self, first: u32) {
-        let mut at = first;
+    fn block(&mut self, first: u32, before: Option<Loaded>) {
+        let (mut at, mut before) = (first, before);
         while at != NONE {
-            let node = self.node(at);
-            self.statement(&node);
-            at = node.next;
+            let (node, loaded) = self.node(at, before);
+            self.statement(&node, loaded);
+            (at, before) = (node.next, Some(loaded));
         }
     }
 
-    fn statement(&mut self, node: &Node) {
+    fn statement(&mut self, node: &Node, loaded: Loaded) {
         let [first, second, third] = node.kids;
         match node.kind {
             Kind::Assign => {
-                let value = self.value(first);
+                let value = self.value(first, loaded);
                 self.emit(What::Copy, node.value, [value, NONE, NONE]);
                 self.versions[node.value as usize] += 1;
             }
             Kind::Return => {
-                let value = self.value(first);
+                let value = self.value(first, loaded);
                 self.emit(What::Return, NONE, [value, NONE, NONE]);
             }
             Kind::If => {
                 let [other, end] = [self.label(), self.label()];
-                let condition = self.value(first);
+                let condition = self.value(first, loaded);
                 self.emit(What::Unless(other), NONE, [condition, NONE, NONE]);
-                self.block(second);
+                self.block(second, Some(loaded));
                 self.emit(What::Jump(end), NONE, [NONE; 3]);
                 self.place(other);
-                self.block(third);
+                self.block(third, Some(loaded));
                 self.place(end);
             }
             Kind::While => {
                 let [again, end] = [self.label(), self.label()];
                 self.place(again);
-                let condition = self.value(first);
+                let condition = self.value(first, loaded);
                 self.emit(What::Unless(end), NONE, [condition, NONE, NONE]);
-                self.block(second);
+                self.block(second, Some(loaded));
                 self.emit(What::Jump(again), NONE, [NONE; 3]);
                 self.place(end);
             }
@@ -149,20 +154,20 @@ impl Lowering<'_, '_, '_> {
         }
     }
 
-    fn value(&mut self, number: u32) -> Value {
-        let node = self.node(number);
+    fn value(&mut self, number: u32, before: Loaded) -> Value {
+        let (node, loaded) = self.node(number, Some(before));
         match node.kind {
             Kind::Number => self.number(node.value.into()),
             Kind::Variable => node.value,
             Kind::Call => {
-                let arguments = node.kids.map(|kid| self.value(kid));
+                let arguments = node.kids.map(|kid| self.value(kid, loaded));
                 let to = self.fresh();
                 self.emit(What::Call(node.value), to, arguments);
                 to
             }
             Kind::Binary => {
                 let [a, b, _] = node.kids;
-                let [a, b] = [a, b].map(|kid| self.value(kid));
+                let [a, b] = [a, b].map(|kid| self.value(kid, loaded));
                 self.binary(node.op, a, b)
             }
             kind => unreachable!("{kind:?} is no value"),

@@ -337,6 +337,32 @@ mod tests {
         assert_eq!(emit::run(&[compiled], 0, [6, 0, 7]), 47);
     }
 
+    /// Trees were read as if all their addresses were known before.
+    #[test]
+    fn a_node_waits_for_the_one_that_points_to_it() {
+        let mut arena = Arena::default();
+        let [nodes_at, code_at, table_at] = [48, 32, 16].map(|bytes| arena.array(8192, bytes));
+        let text = source::print(&source::function(7, 5));
+        let nowhere = Arena::default().array(1, 1);
+        let mut out = Vec::new();
+        let (nodes, body) = parse::parse(&text, places([nowhere; 3]), &mut Recorder::new(&mut out));
+        out.clear();
+        let places = [nodes_at, code_at, table_at];
+        lower::lower(&nodes, body, places, &mut Recorder::new(&mut out));
+        // Each node is read once, and each but the first after one that points to it.
+        let number = |at: usize| (out[at].addr / NODE_BYTES) as u32;
+        let read = (0..out.len()).filter(|at| out[*at].addr < code_at.at(0));
+        let mut read: Vec<usize> = read.collect();
+        assert_eq!((read.len(), number(read[0])), (nodes.len(), body));
+        for at in read.split_off(1) {
+            let by = &nodes[number(at - usize::from(out[at].after)) as usize];
+            assert!(
+                by.kids.contains(&number(at)) || by.next == number(at),
+                "{at}"
+            );
+        }
+    }
+
     #[test]
     fn it_has_the_memory_that_was_asked_for() {
         let kernel = Compiler::new(&given(&INFO, 1, 1, &[("bytes", "8MB")], 1));
