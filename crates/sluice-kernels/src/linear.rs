@@ -16,7 +16,6 @@ use sluice_units::{Bytes, LINE_BYTES, Rng};
 
 /// Bytes of a feature's number and its value.
 const PAIR: u64 = 16;
-const LINE_PAIRS: usize = (LINE_BYTES / PAIR) as usize;
 /// Features of an example: from and up to.
 const PAIRS: (u64, u64) = (16, 113);
 /// Examples for each feature.
@@ -181,7 +180,9 @@ impl Linear {
         }
     }
 
-    /// A loop over an example's features and their weights, which are written or not.
+    /// A loop over an example's features and their weights, which are written or not. It ends with
+    /// the pair that ends the list. The pairs of a line come with one load, as a compiler would not
+    /// but an L1 does.
     fn tell_products(
         &self,
         rec: &mut Recorder,
@@ -191,10 +192,10 @@ impl Linear {
     ) {
         let at = self.pairs_at(number);
         let mut line = start;
-        for (index, (feature, _)) in self.example(number).iter().enumerate() {
-            // The pairs of a line come with one load, as a compiler would not but an L1 does.
-            if index % LINE_PAIRS == 0 {
-                line = rec.load_after(at + index as u64 * PAIR, start);
+        let begins_line = |pair: u64| pair == at || pair.is_multiple_of(LINE_BYTES);
+        for (pair, (feature, _)) in (at..).step_by(PAIR as usize).zip(self.example(number)) {
+            if begins_line(pair) {
+                line = rec.load_after(pair, start);
             }
             let weight = self.layout.weights.at(u64::from(*feature));
             rec.load_after(weight, line);
@@ -202,6 +203,10 @@ impl Linear {
             if are_written {
                 rec.store_after(weight, line);
             }
+        }
+        let end = at + self.example(number).len() as u64 * PAIR;
+        if begins_line(end) {
+            rec.load_after(end, start);
         }
     }
 }
@@ -303,6 +308,7 @@ impl Kernel for Linear {
 mod tests {
     use super::super::drive::{given, run};
     use super::*;
+    use crate::record::told;
 
     /// The optimum is where no dual variable has a slope: (K + lambda) alpha = y.
     #[test]
@@ -333,6 +339,23 @@ mod tests {
             (told.loads, told.stores, told.instructions)
         });
         assert!(told[0] == told[1] && told[1] == told[2]);
+    }
+
+    /// Examples begin anywhere in a line: the last line of most was never read.
+    #[test]
+    fn each_line_of_an_example_is_read_once_in_a_loop() {
+        let kernel = Linear::new(&given(&INFO, 1, 1, &[], 500));
+        for number in 0..100 {
+            let (from, pairs) = (kernel.pairs_at(number), kernel.example(number).len() as u64);
+            let lines = from / LINE_BYTES..=(from + pairs * PAIR) / LINE_BYTES;
+            let ((), out) = told(|rec| {
+                let start = rec.load(0);
+                kernel.tell_products(rec, number, start, true);
+            });
+            let of_pairs = out.iter().filter(|instr| instr.addr >= from);
+            let read: Vec<u64> = of_pairs.map(|instr| instr.addr / LINE_BYTES).collect();
+            assert!(lines.eq(read.iter().copied()), "{number}: {read:?}");
+        }
     }
 
     #[test]
