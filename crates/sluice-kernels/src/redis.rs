@@ -12,8 +12,7 @@ use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Declared, Kind, Param, choices};
-use sluice_streams::ycsb::{Mix, Op};
-use sluice_streams::zipf::{YCSB_THETA, Zipf};
+use sluice_streams::ycsb::{Chooser, Distribution, Mix, Op};
 use sluice_units::Bytes;
 use std::collections::BTreeMap;
 
@@ -103,7 +102,7 @@ struct Table {
 struct Redis {
     options: KernelOptions,
     mix: Mix,
-    popular: Zipf,
+    popular: Chooser,
     entries: Vec<Entry>,
     /// The table, and the one it grows out of.
     table: Table,
@@ -146,7 +145,7 @@ impl Redis {
                 Workload::B => Mix::B,
                 Workload::C => Mix::C,
             },
-            popular: Zipf::new(len, YCSB_THETA),
+            popular: Chooser::new(Distribution::Zipfian, len),
             entries: Vec::new(),
             table: table(tables, BUCKETS_MIN),
             old: None,
@@ -179,8 +178,7 @@ impl Redis {
     fn wanted(&self, number: u64) -> (Op, u64) {
         let mut rng = draws(self.options.seed, number);
         let op = self.mix.op(&mut rng);
-        // Popular keys lie anywhere.
-        (op, mix(self.popular.rank(&mut rng)) % self.len)
+        (op, self.popular.key(&mut rng, self.len))
     }
 
     /// The tables that an entry can be in, the older first.
@@ -419,6 +417,20 @@ mod tests {
             assert_eq!(kernel.check(), Ok(()));
         }
         assert!(grew > 3);
+    }
+
+    /// Ranks were drawn among as many as there are keys and then scattered. So a third of the keys
+    /// were never asked for, and the most popular one was twice as popular as YCSB's.
+    #[test]
+    fn keys_are_as_popular_as_those_of_ycsb() {
+        let kernel = Redis::new(&given(&INFO, 1, 1, &[("value", "20")], 1_000));
+        let mut counts = vec![0_u32; kernel.len as usize];
+        let draws = 200_000;
+        (0..draws).for_each(|number| counts[kernel.wanted(number).1 as usize] += 1);
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        // YCSB's zeta of 10^10 items is 26.469; what lies on the same key by chance comes on top.
+        let share = f64::from(counts.into_iter().max().unwrap_or(0)) / draws as f64;
+        assert!((1.0..1.2).contains(&(share * 26.469)), "{share}");
     }
 
     #[test]
