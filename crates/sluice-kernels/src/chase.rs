@@ -2,7 +2,8 @@
 //!
 //! Each line of the data holds the number of the next, in one cycle through all of them in random
 //! order (Sattolo 1986), so that no load begins before the one before it has ended. With more than
-//! one chain as many loads are under way at once. A round is as many loads as there are lines.
+//! one chain as many loads are under way at once, from places that lie as far apart along the cycle
+//! as can be. A round is as many loads as there are lines.
 
 use super::share::digest;
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
@@ -73,6 +74,22 @@ fn cycle(len: usize, seed: u64) -> Vec<u32> {
     next
 }
 
+/// How many steps along the cycle a chain begins.
+fn first(chain: u64, chains: u64, lines: u64) -> u64 {
+    chain * (lines / chains) + chain.min(lines % chains)
+}
+
+/// The lines in the order of the cycle.
+fn order(next: &[u32]) -> Vec<u32> {
+    let mut order = Vec::with_capacity(next.len());
+    let mut at = 0;
+    for _ in next {
+        order.push(at);
+        at = next[at as usize];
+    }
+    order
+}
+
 fn chase(options: &KernelOptions) -> Chase {
     let bytes = options.bytes();
     let chains = options.given.read::<u64>("chains");
@@ -80,7 +97,11 @@ fn chase(options: &KernelOptions) -> Chase {
     let mut arena = Arena::default();
     let place = arena.array(lines * u64::from(options.threads), LINE_BYTES);
     let next = cycle(lines as usize, options.seed);
-    let starts: Vec<u32> = (0..chains).map(|c| (c * lines / chains) as u32).collect();
+    let starts: Vec<u32> = {
+        let order = order(&next);
+        let start = |chain| order[first(chain, chains, lines) as usize];
+        (0..chains).map(start).collect()
+    };
     let walk = || Walk {
         at: starts.clone(),
         done: 0,
@@ -160,24 +181,15 @@ impl Kernel for Chase {
         self.rounds
     }
 
-    /// A chain is where so many steps lead; the cycle is walked once, and looked up in.
+    /// A chain is where so many steps lead; the cycle is walked once.
     fn check(&self) -> Result<(), Mismatch> {
-        let mut order = Vec::with_capacity(self.next.len());
-        let mut at = 0;
-        for _ in 0..self.len() {
-            order.push(at);
-            at = self.next[at as usize];
-        }
-        let mut rank = vec![0; order.len()];
-        for (number, line) in (0_u64..).zip(&order) {
-            rank[*line as usize] = number;
-        }
+        let order = order(&self.next);
         let chains = self.options.given.read::<u64>("chains");
         for (thread, walk) in self.walks.iter().enumerate() {
             let due = (0..chains).map(|chain| {
                 let steps = (walk.done + chains - 1 - chain) / chains;
-                let start = rank[(chain * self.len() / chains) as usize];
-                order[((start + steps) % self.len()) as usize]
+                let at = first(chain, chains, self.len()) + steps;
+                order[(at % self.len()) as usize]
             });
             let due: Vec<u32> = due.collect();
             if due != walk.at {
@@ -217,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_is_loaded_once_a_round(
+        fn a_round_is_a_load_for_every_line(
             threads in 1u32..4, lines in 1u64..300, chains in 1u64..5, rounds in 1u64..4,
         ) {
             let bytes = lines * u64::from(threads) * LINE_BYTES;
@@ -229,6 +241,23 @@ mod tests {
             prop_assert_eq!(kernel.check(), Ok(()));
             kernel.walks[0].at[0] = (kernel.walks[0].at[0] + 1) % lines as u32;
             prop_assert_eq!(kernel.check().is_err(), lines > 1);
+        }
+    }
+
+    /// Chains that began anywhere in the cycle came soon after each other, and found in the caches
+    /// what the one in front had brought there.
+    #[test]
+    fn every_line_is_loaded_once_a_round() {
+        for (lines, chains, rounds) in [(300, 1, 3), (300, 4, 3), (303, 8, 1), (64, 64, 2)] {
+            let mut kernel = make(&of(1, 64 * lines, chains, rounds));
+            let mut out = Vec::new();
+            while kernel.fill(0, &mut out) != Step::End {}
+            assert_eq!(out.len() as u64, lines * rounds);
+            for round in out.chunks(lines as usize) {
+                let mut addresses: Vec<u64> = round.iter().map(|instr| instr.addr).collect();
+                addresses.sort_unstable();
+                assert!(addresses.into_iter().eq((0..lines).map(|line| line * 64)));
+            }
         }
     }
 
