@@ -14,8 +14,9 @@ const PROBED: usize = 8;
 const SEGMENT_BYTES: u64 = 16_384 + 64;
 /// Where the lines of a segment begin: behind its lock and depth.
 const LINES_AT: u64 = 64;
-/// Entries that Viper's index has room for at first.
+/// Entries that Viper's index has room for at first, and the segments that these are.
 const START: usize = 131_072;
+const SEGMENTS: usize = START / (LINES * PER_LINE);
 /// Comparing an entry; taking and giving back a segment's lock.
 const COMPARE: u32 = 3;
 const LOCK: u32 = 4;
@@ -68,23 +69,22 @@ pub(super) struct Found {
 impl Index {
     /// Room for so many keys. Addresses are for four times the segments that they fill.
     pub fn new(arena: &mut Arena, keys: u64) -> Index {
-        let segments = (START / (LINES * PER_LINE)).max(1);
-        let most = (segments as u64).max(keys / 256).next_power_of_two();
-        Index {
-            directory: (0..segments as u32).collect(),
-            segments: (0..segments)
-                .map(|_| Segment::new(segments.ilog2()))
-                .collect(),
+        let most = (SEGMENTS as u64).max(keys / 256).next_power_of_two();
+        let mut index = Index {
+            directory: Vec::new(),
+            segments: Vec::new(),
             directory_at: arena.array(most * 4, 8),
             segments_at: arena.array(most, SEGMENT_BYTES),
-        }
+        };
+        index.clear();
+        index
     }
 
-    /// Forgets every key, for the next round.
+    /// As it was before the first key, for the next round.
     pub fn clear(&mut self) {
-        for segment in &mut self.segments {
-            segment.entries.fill(Entry::default());
-        }
+        self.directory = (0..SEGMENTS as u32).collect();
+        let empty = || Segment::new(SEGMENTS.ilog2());
+        self.segments = std::iter::repeat_with(empty).take(SEGMENTS).collect();
     }
 
     fn number(&self, hash: u64) -> usize {
@@ -243,6 +243,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// It kept the segments of the round before, and none was split any more.
+    #[test]
+    fn an_index_that_was_cleared_grows_as_a_new_one_does() {
+        let keys = 200_000;
+        let mut index = Index::new(&mut Arena::default(), keys);
+        let mut rounds = Vec::new();
+        for _ in 0..2 {
+            let mut hash = sluice_units::Fnv::default();
+            for key in 0..keys {
+                let mut out = Vec::new();
+                index.insert(&mut Recorder::new(&mut out), spread(key), key as u32);
+                out.iter().for_each(|instr| hash.word(instr.addr));
+            }
+            rounds.push((hash, index.segments.len()));
+            index.clear();
+        }
+        assert!(rounds[0].1 > SEGMENTS);
+        assert_eq!(rounds[0], rounds[1]);
     }
 
     #[test]
