@@ -1,6 +1,7 @@
 //! Where the blocks are, at the end of a finished file.
 
-use crate::column::{Column, put};
+use crate::block;
+use crate::column::{Column, NUMBER_BYTES_MAX, put};
 use crate::header::u32_at;
 use crate::{CPUS_MAX, Error};
 
@@ -10,7 +11,11 @@ pub(crate) const MAGIC: [u8; 4] = *b"SLIX";
 pub(crate) const HEAD_BYTES: usize = 12;
 const CRC_BYTES: usize = 4;
 /// Some 100 million blocks.
-const BYTES_MAX: u32 = 1 << 30;
+const BYTES_MAX: u64 = 1 << 30;
+/// Most bytes of a block's entry.
+const ENTRY_BYTES: u64 = 3 * NUMBER_BYTES_MAX as u64;
+/// Most bytes of what is not a block's: three counts, and one of each CPU.
+const OTHER_BYTES: u64 = (3 + CPUS_MAX as u64) * NUMBER_BYTES_MAX as u64;
 /// Most times smaller that an index is in the file.
 const LEVEL: i32 = 3;
 
@@ -63,11 +68,16 @@ impl Index {
         Ok(bytes)
     }
 
-    /// Bytes of the whole index, by its first.
+    /// Bytes of the whole index, by its first. It has no more than the blocks before it need,
+    /// which is known before any of it is unpacked.
     pub fn length(offset: u64, head: &[u8; HEAD_BYTES]) -> Result<usize, Error> {
-        let (raw, stored) = (u32_at(head, 4), u32_at(head, 8));
-        if head[..4] != MAGIC || raw > BYTES_MAX || stored > BYTES_MAX {
+        let (raw, stored) = (u64::from(u32_at(head, 4)), u64::from(u32_at(head, 8)));
+        if head[..4] != MAGIC || raw.max(stored) > BYTES_MAX {
             return Err(Error::damaged(offset, "no index begins here"));
+        }
+        let blocks = offset / (block::HEAD_BYTES + block::CRC_BYTES) as u64;
+        if raw > blocks * ENTRY_BYTES + OTHER_BYTES {
+            return Err(Error::damaged(offset, format!("an index of {raw} bytes")));
         }
         Ok(HEAD_BYTES + stored as usize + CRC_BYTES)
     }

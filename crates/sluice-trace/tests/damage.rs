@@ -77,6 +77,26 @@ fn indexed(bytes: &[u8], numbers: &[u64]) -> Vec<u8> {
     [&bytes[..at], &index].concat()
 }
 
+/// A kilobyte that says it unpacks to 64 MiB of blocks was unpacked, and its 22 million blocks took
+/// half a gigabyte until they were refused.
+#[test]
+fn an_index_is_no_longer_than_its_blocks_need() {
+    let good = file();
+    let (_, at) = places(&good);
+    let mut index = b"SLIX".to_vec();
+    let mut raw = leb(&[22_000_000]);
+    raw.resize(64 << 20, 0);
+    let stored = zstd::bulk::compress(&raw, 3).unwrap();
+    index.extend((raw.len() as u32).to_le_bytes());
+    index.extend((stored.len() as u32).to_le_bytes());
+    index.extend(stored);
+    index.extend(crc32fast::hash(&index).to_le_bytes());
+    let bytes = [&good[..at], &index].concat();
+    assert!(bytes.len() < 8 << 10, "{}", bytes.len());
+    let told = read(&bytes).unwrap_err().to_string();
+    assert!(told.contains("an index of 67108864 bytes"), "{told}");
+}
+
 /// The numbers of the index that this file should have: places, accesses and instructions as
 /// differences, then all accesses and those of the one CPU.
 fn due(bytes: &[u8]) -> Vec<u64> {
