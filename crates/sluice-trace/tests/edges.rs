@@ -258,6 +258,81 @@ fn a_heading_may_stand_behind_comments_and_a_mark() {
     assert_eq!(addresses(&all), [(64, 8)]);
 }
 
+/// A first request that is wrong was taken for a heading, and was missing.
+#[test]
+fn a_first_line_that_is_no_heading_is_refused() {
+    let digits = "9".repeat(40);
+    for (columns, line) in [
+        ("address,size", "-64,8".to_owned()),
+        ("address,size", format!("{digits},8")),
+        ("address,size", "64.0,8".to_owned()),
+        ("address,size", "NaN,8".to_owned()),
+        ("time,address", "0,".to_owned()),
+        ("time,op,address", "0,r".to_owned()),
+    ] {
+        let text = format!("{line}\n64,8\n");
+        let told = csv(columns, &text, RequestForm::Lines).map(|(all, _)| addresses(&all));
+        let told = told.expect_err(&line).to_string();
+        assert!(told.contains("line 1: "), "{line}: {told}");
+    }
+    for time in ["1.5x", "1.+5", "1.123456789x", "1.1é"] {
+        let told = csv(
+            "time_s,address",
+            &format!("{time},64\n"),
+            RequestForm::Lines,
+        );
+        let told = told.map(|(all, _)| all.len()).expect_err(time).to_string();
+        assert!(told.contains("is no number of s"), "{time}: {told}");
+    }
+}
+
+/// All that a small file unpacks to was kept as one line.
+#[test]
+fn a_line_without_end_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let [a, b] = ["a", "b"].map(|name| dir.path().join(name));
+    for (name, byte) in [("csv", b'0'), ("msr-csv", b'1'), ("lackey", b' ')] {
+        let long = vec![byte; 4 << 20];
+        std::fs::write(&a, zstd::bulk::compress(&long, 3).unwrap()).unwrap();
+        let (out, _pending) = Output::new(&b).unwrap();
+        let options = Options {
+            columns: Some("address".parse().unwrap()),
+            ..Options::default()
+        };
+        let (from, to) = (format(name), format("sluice"));
+        let told = convert(from, Input::new(&a), to, out, &options, &mut |_| true);
+        let told = told.unwrap_err().to_string();
+        let says = "line 1: it has 65536 bytes and no end";
+        assert!(told.contains(says) && told.len() < 300, "{name}: {told}");
+    }
+    // As long as a line may be, and one byte more.
+    for (zeros, is_right) in [(65_533, true), (65_534, false)] {
+        let text = format!("{}1\n", "0".repeat(zeros + 1));
+        let told = csv("address", &text, RequestForm::Lines);
+        assert_eq!(told.is_ok(), is_right, "{zeros}");
+    }
+}
+
+/// The first instruction of a program that is not placed anywhere was taken for gzip's bytes.
+#[test]
+fn two_bytes_do_not_make_a_compressed_file() {
+    let dir = TempDir::new().unwrap();
+    let [a, b] = ["a", "b"].map(|name| dir.path().join(name));
+    let mut record = [0; 64];
+    record[..8].copy_from_slice(&0x40_8b1f_u64.to_le_bytes());
+    std::fs::write(&a, record).unwrap();
+    let (out, pending) = Output::new(&b).unwrap();
+    let options = Options {
+        fetches: true,
+        ..Options::default()
+    };
+    let (from, to) = (format("champsim"), format("sluice"));
+    convert(from, Input::new(&a), to, out, &options, &mut |_| true).unwrap();
+    pending.unwrap().keep().unwrap();
+    let all: Vec<Access> = Reader::open(&b).unwrap().map(Result::unwrap).collect();
+    assert_eq!(addresses(&all), [(0x40_8b1f, 4)]);
+}
+
 #[test]
 fn notes_say_what_was_done() {
     let (all, report) = csv("address,size", "0,0\n64,8\n0,0\n", RequestForm::Lines).unwrap();

@@ -161,11 +161,7 @@ impl Source for Read {
             return Ok(true);
         }
         let is_first = !std::mem::replace(&mut self.is_begun, true);
-        let is_heading = is_first
-            && self
-                .field(Column::Address)
-                .is_none_or(|it| number(it).is_none());
-        if is_heading {
+        if is_first && self.is_heading() {
             return Ok(true);
         }
         let request = self.request()?;
@@ -208,6 +204,16 @@ impl Read {
             .position(|column| std::mem::discriminant(column) == std::mem::discriminant(&wanted))?;
         let line = std::str::from_utf8(&self.line).ok()?;
         line.split(',').nth(at).map(str::trim)
+    }
+
+    /// Whether the current line names its columns: none of those that have numbers begins as one,
+    /// be it a wrong one.
+    fn is_heading(&self) -> bool {
+        let of_numbers = [Column::Address, Column::Time(""), Column::Size, Column::Cpu];
+        let begins =
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+        let mut fields = of_numbers.into_iter().filter_map(|it| self.field(it));
+        std::str::from_utf8(&self.line).is_ok() && !fields.any(begins)
     }
 
     /// The number of a column, or what it is where there is no such column.
@@ -278,7 +284,8 @@ impl Read {
             let part = match part {
                 "" => 0,
                 digits => {
-                    let digits = digits.get(..digits.len().min(9))?;
+                    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+                    let digits = digits.get(..digits.len().min(9)).filter(|_| is_number)?;
                     digits.parse::<u64>().ok()? * scale / 10u64.pow(digits.len() as u32)
                 }
             };

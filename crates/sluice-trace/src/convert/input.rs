@@ -5,10 +5,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// First bytes of files that gzip, zstd and xz make.
-const GZIP: &[u8] = &[0x1f, 0x8b];
+/// First bytes of files that gzip, zstd and xz make. The third of gzip's is its only method: two
+/// bytes alone are those of an instruction at 0x408b1f, too.
+const GZIP: &[u8] = &[0x1f, 0x8b, 8];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+
+/// Bytes of a line at most. More are no text of lines, and may be all that a small file unpacks to.
+const LINE_BYTES_MAX: u64 = 1 << 16;
 
 /// What some editors put before a text.
 const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -84,11 +88,18 @@ impl Text {
     /// behind the last.
     pub fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         line.clear();
-        let read = self.bytes.read_until(b'\n', line);
-        if read.map_err(Error::io(&self.name))? == 0 {
+        let mut bytes = self.bytes.by_ref().take(LINE_BYTES_MAX);
+        let read = bytes.read_until(b'\n', line);
+        let read = read.map_err(Error::io(&self.name))? as u64;
+        if read == 0 {
             return Ok(false);
         }
         self.line += 1;
+        if read == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+            let what =
+                format!("it has {LINE_BYTES_MAX} bytes and no end: this is no text of lines");
+            return Err(self.wrong("line", what));
+        }
         if self.line == 1 && line.starts_with(MARK) {
             line.drain(..MARK.len());
         }
