@@ -240,6 +240,7 @@ impl<'a> Ready<'a> {
             warn::of_late(result);
             warn::of_run_delay(result);
             warn::of_late_shared(run);
+            warn::of_translator(result);
             // Where the library refused its service it has said so. Each copy counts programs.
             if is_first && !self.session.is_refused() {
                 warn::of_programs(run.programs_outside());

@@ -205,6 +205,19 @@ pub fn of_run_delay(result: &LiveRun) {
     );
 }
 
+/// A guest in QEMU's translator: what the translator takes between the thread's return and the
+/// guest's next instruction is in no latency of the run, and nobody outside the guest can tell it.
+pub fn of_translator(result: &LiveRun) {
+    let is_translated = result.vm.as_ref().is_some_and(|vm| vm.accelerator == "tcg");
+    if is_translated && figures_of(result).latency_ns.achieved.count >= LATE_OF {
+        errln!(
+            "sluice: warning: QEMU's translator runs this guest, and no latency here has what it \
+             takes after a miss: by the guest's own clock misses are longer, more so with several \
+             vCPUs"
+        );
+    }
+}
+
 /// A share of late misses above this is worth a warning ..
 const LATE_MAX: f64 = 0.05;
 /// .. where there are so many: the first ones of a program find everything cold.

@@ -46,7 +46,15 @@ fn redis_and_a_graph_have_right_answers_and_the_device_counts_what_they_did() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().to_str().expect("plain letters");
     let more = ["--with", "redis-server", "--out", out];
-    let (object, _) = well(&demo("numa", &commands(), &more));
+    let outcome = demo("numa", &commands(), &more);
+    let (object, _) = well(&outcome);
+    // What the translator takes after a miss is in no figure.
+    let is_told = outcome.stderr.contains("QEMU's translator runs this guest");
+    assert_eq!(
+        is_told,
+        object["vm"]["accelerator"] == "tcg",
+        "{outcome:#?}"
+    );
     let said = std::fs::read_to_string(folder.path().join("guest.out")).expect("what it said");
     let redis = said.lines().find(|line| line.contains("\"redis\""));
     let redis: Value = serde_json::from_str(redis.expect("a result")).expect("JSON");
