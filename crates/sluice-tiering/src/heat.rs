@@ -85,6 +85,42 @@ mod tests {
         }
     }
 
+    /// The rule over a list of all pages, which are halved together at each end of a stretch.
+    #[test]
+    fn it_counts_as_a_list_that_is_halved_does() {
+        let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut draw = |below: u64| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            (dice >> 8) % below
+        };
+        for round in 0..400 {
+            let (threshold, decay) = (1 + draw(9), draw(60));
+            let mut heat = Heat::new(3, threshold as u32, Ps(decay));
+            let (mut counts, mut now, mut halved) = ([0u64; 3], 0, 0);
+            for _ in 0..200 {
+                let most = if draw(8) == 0 { 4_000 } else { 20 };
+                now += draw(most);
+                while decay > 0 && halved + decay <= now {
+                    halved += decay;
+                    counts = counts.map(|count| count / 2);
+                }
+                let page = draw(3);
+                let count = &mut counts[page as usize];
+                if draw(16) == 0 {
+                    heat.forget(page);
+                    *count = 0;
+                    continue;
+                }
+                *count += 1;
+                let is_hot = *count >= threshold;
+                *count *= u64::from(!is_hot);
+                assert_eq!(heat.count(Ps(now), page), is_hot, "{round}: {now}");
+            }
+        }
+    }
+
     /// 16 bits for the number of a stretch were too few.
     #[test]
     fn everything_is_forgotten_after_any_number_of_stretches() {
