@@ -15,6 +15,7 @@ pub use input::Input;
 pub use output::Output;
 
 use crate::{Access, Error, Header, Kind};
+use sluice_units::LINE_BYTES;
 use std::path::Path;
 
 /// Something that a format can hold of a trace.
@@ -293,6 +294,7 @@ pub fn convert(
             held.instructions = true;
             held.cpus |= access.cpu > 0;
             held.fetches |= access.kind == Kind::Fetch;
+            held.lines |= access.address % LINE_BYTES + u64::from(access.size) > LINE_BYTES;
             report.accesses += u64::from(sink.push(access)?);
         }
         if !go_on(report.accesses) {
@@ -301,7 +303,9 @@ pub fn convert(
     }
     sink.executed(&executed(&*source, options.cpu));
     report.notes = source.notes();
-    if from.has_requests() {
+    // Of requests that are a line each at most nothing differs.
+    let is_alike = options.request == RequestForm::Lines && !held.lines;
+    if from.has_requests() && !is_alike {
         report.notes.push(options.request.note());
     }
     report.notes.extend(sink.finish()?);
@@ -326,6 +330,8 @@ struct Held {
     /// More than one CPU.
     cpus: bool,
     fetches: bool,
+    /// An access is to more than a line.
+    lines: bool,
 }
 
 /// What `to` has no place for. A trace of one CPU without fetches loses neither, and fetches that
