@@ -14,7 +14,7 @@ use libc::{c_int, c_void, iovec, msghdr, size_t, ssize_t};
 use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
-/// As much is moved at once. Larger than any datagram that the kernel takes by default.
+/// As much is moved at once, but of messages, which are moved as a whole.
 const MOST: usize = 1 << 20;
 /// Pieces that the kernel takes.
 const MOST_PIECES: usize = libc::UIO_MAXIOV as usize;
@@ -28,6 +28,19 @@ pub enum Way {
     In,
     /// From the program to the kernel.
     Out,
+    /// The same, and the kernel has the pages until all is sent (`MSG_ZEROCOPY`).
+    Lent,
+}
+
+/// What becomes of more bytes than are moved at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// It belongs to the same message: one call moves it all.
+    Belongs,
+    /// A call that moved all that it was given is followed by another.
+    Follows,
+    /// It is the program's affair.
+    Stays,
 }
 
 /// The first bytes of a buffer that the device serves, as far as one call goes. What lies behind
@@ -43,12 +56,28 @@ fn served(engine: &Engine, at: usize, end: usize, way: Way) -> Option<Range<usiz
     (!left.is_empty()).then_some(left)
 }
 
-/// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is
-/// to be followed by another for the rest.
+/// How many bytes of a vector the device serves.
+fn all_served(engine: &Engine, parts: &[iovec], way: Way) -> usize {
+    let mut bytes = 0;
+    for part in parts {
+        let mut at = part.iov_base as usize;
+        let end = at.saturating_add(part.iov_len);
+        while at < end
+            && let Some(next) = engine.next_served(at, end)
+        {
+            let run = served(engine, next.max(at), end, way);
+            bytes += run.as_ref().map_or(0, Range::len);
+            at = run.map_or(next + PAGE, |run| run.end);
+        }
+    }
+    bytes
+}
+
+/// Makes a call for one buffer. `rest` says what becomes of what is too long for one.
 pub fn whole(
     (buffer, bytes): (*const c_void, size_t),
     way: Way,
-    goes_on: impl Fn() -> bool,
+    rest: impl Fn() -> Rest,
     call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
     let part = [iovec {
@@ -64,14 +93,14 @@ pub fn whole(
     if first.is_none() && bytes <= MOST {
         return plain();
     }
-    moved(engine, (&part, first), way, goes_on, plain, &call)
+    moved(engine, (&part, first), way, rest, plain, &call)
 }
 
 /// Makes a call for a vector; see [`whole`]. `plain` makes it where nothing is on the device.
 pub fn vector(
     (parts, count): (*const iovec, c_int),
     way: Way,
-    goes_on: impl Fn() -> bool,
+    rest: impl Fn() -> Rest,
     plain: impl Fn() -> ssize_t,
     call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
@@ -89,7 +118,7 @@ pub fn vector(
         let (at, bytes) = (parts[0].iov_base as usize, parts[0].iov_len);
         let first = served(engine, at, at.saturating_add(bytes), way);
         if first.is_some() {
-            return moved(engine, (parts, first), way, goes_on, plain, call);
+            return moved(engine, (parts, first), way, rest, plain, call);
         }
     }
     let is_on_device = |at: *const c_void, bytes: usize| {
@@ -101,7 +130,7 @@ pub fn vector(
             .iter()
             .any(|part| is_on_device(part.iov_base, part.iov_len));
     match is_any {
-        true => moved(engine, (parts, None), way, goes_on, plain, call),
+        true => moved(engine, (parts, None), way, rest, plain, call),
         false => plain(),
     }
 }
@@ -152,12 +181,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Sends or receives a message by way of memory off the device. `is_for_all` says whether a call
-/// that moved all that it was given is to be followed by another for the rest of the bytes.
+/// Sends or receives a message by way of memory off the device. `rest` says what becomes of bytes
+/// that are too many for one call.
 pub fn message(
     given: *const msghdr,
     way: Way,
-    is_for_all: impl Fn() -> bool,
+    rest: impl Fn() -> Rest,
     plain: impl Fn() -> ssize_t,
     call: impl Fn(*const msghdr) -> ssize_t,
 ) -> ssize_t {
@@ -195,13 +224,16 @@ pub fn message(
     };
     let by_pieces = |pieces: &[iovec], done| {
         let mut own = message_of(head, pieces);
-        if way == Way::Out && done > 0 {
+        if way != Way::In && done > 0 {
             own.msg_controllen = 0;
         }
         with(own)
     };
-    let goes_on = || !has_control.get() && is_for_all();
-    vector(parts, way, goes_on, || with(head), by_pieces)
+    let rest = || match has_control.get() {
+        true => Rest::Stays,
+        false => rest(),
+    };
+    vector(parts, way, rest, || with(head), by_pieces)
 }
 
 /// A message with these parts, and all else of another.
@@ -346,7 +378,9 @@ impl<'a> Cut<'a> {
                     match way {
                         _ if !memory.contains(&(ours as usize)) => {}
                         Way::In => copy_nonoverlapping(ours.cast_const(), theirs, here),
-                        Way::Out => copy_nonoverlapping(theirs.cast_const(), ours, here),
+                        Way::Out | Way::Lent => {
+                            copy_nonoverlapping(theirs.cast_const(), ours, here)
+                        }
                     }
                 }
                 (ours, theirs) = (ours.wrapping_add(here), theirs.wrapping_add(here));
@@ -373,7 +407,7 @@ fn moved(
     engine: &Engine,
     (parts, mut first): (&[iovec], Option<Range<usize>>),
     way: Way,
-    goes_on: impl Fn() -> bool,
+    rest: impl Fn() -> Rest,
     plain: impl Fn() -> ssize_t,
     call: impl Fn(&[iovec], size_t) -> ssize_t,
 ) -> ssize_t {
@@ -383,17 +417,24 @@ fn moved(
         return plain();
     }
     let place = Place::new();
-    let Some(memory) = Piece::new(&place, total.min(MOST)) else {
+    let room = match total > MOST && (way == Way::Lent || rest() == Rest::Belongs) {
+        true => all_served(engine, parts, way).max(MOST),
+        false => total.min(MOST),
+    };
+    let Some(memory) = Piece::new(&place, room) else {
         crate::buffers::set_errno(libc::ENOMEM);
         return -1;
     };
     let mut done = 0;
     loop {
         let cut = Cut::new(engine, (parts, first.take()), done, way, &memory);
-        if way == Way::Out {
+        if way != Way::In {
             cut.copy(cut.bytes, way);
         }
         let result = call(cut.pieces.all(), done);
+        if way == Way::Lent {
+            memory.leave_pages();
+        }
         if result < 0 {
             return if done > 0 { done as ssize_t } else { result };
         }
@@ -406,7 +447,7 @@ fn moved(
         if here < result as usize {
             return result;
         }
-        if here < cut.bytes || done == total || !goes_on() {
+        if here < cut.bytes || done == total || rest() != Rest::Follows {
             return done as ssize_t;
         }
     }

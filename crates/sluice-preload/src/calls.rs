@@ -2,7 +2,7 @@
 //! descriptors. See [`crate::buffers`].
 
 use crate::affinity;
-use crate::bounce::{Side, Way, whole};
+use crate::bounce::{Rest, Side, Way, whole};
 use crate::buffers::{One, Room, Text, bring, signal_engine, with_pages};
 use crate::named::Record;
 use crate::next;
@@ -182,7 +182,7 @@ pub unsafe extern "C-unwind" fn getrandom(to: *mut c_void, n: size_t, flags: c_u
         }
         filled
     };
-    whole((to.cast_const(), n), Way::In, || true, fill)
+    whole((to.cast_const(), n), Way::In, || Rest::Follows, fill)
 }
 
 /// # Safety

@@ -1,6 +1,6 @@
 //! System calls that move the program's bytes: see [`crate::buffers`] and [`crate::bounce`].
 
-use crate::bounce::{Side, Way, message, message_of, vector, whole};
+use crate::bounce::{Rest, Side, Way, message, message_of, vector, whole};
 use crate::buffers::{signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
@@ -9,20 +9,41 @@ use libc::{c_int, c_uint, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
 use sluice_region::sys;
 
-/// Whether a read gives all that it is asked for, up to the end of the file: not those of pipes,
-/// sockets and terminals.
-fn is_file(fd: c_int, _: c_int) -> bool {
+/// What a descriptor leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// What gives and takes all that it is asked for, up to its end.
+    File,
+    /// Bytes in a row, as of a pipe.
+    Row,
+    /// What has an end that each call sees: datagrams, and requests of devices such as FUSE's.
+    Messages,
+}
+
+fn kind(fd: c_int) -> Kind {
     /// Of `/dev/zero` and others that make up what they give.
     const MEMORY: libc::c_uint = 1;
     // SAFETY: plain data, for which zeros are valid, as the output.
-    unsafe {
+    let stat = unsafe {
         let mut stat: libc::stat = core::mem::zeroed();
-        libc::fstat(fd, &mut stat) == 0
-            && match stat.st_mode & libc::S_IFMT {
-                libc::S_IFREG | libc::S_IFBLK => true,
-                libc::S_IFCHR => libc::major(stat.st_rdev) == MEMORY,
-                _ => false,
-            }
+        (libc::fstat(fd, &mut stat) == 0).then_some(stat)
+    };
+    let Some(stat) = stat else { return Kind::Row };
+    match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG | libc::S_IFBLK => Kind::File,
+        libc::S_IFCHR if libc::major(stat.st_rdev) == MEMORY => Kind::File,
+        libc::S_IFIFO => Kind::Row,
+        libc::S_IFSOCK if is_stream(fd) => Kind::Row,
+        _ => Kind::Messages,
+    }
+}
+
+/// What becomes of the rest of a long read.
+fn read_on(fd: c_int, _: c_int) -> Rest {
+    match kind(fd) {
+        Kind::File => Rest::Follows,
+        Kind::Row => Rest::Stays,
+        Kind::Messages => Rest::Belongs,
     }
 }
 
@@ -31,11 +52,20 @@ fn is_own(pid: pid_t) -> bool {
     pid == unsafe { libc::getpid() }
 }
 
-/// Whether a write goes on until all is written. To a file it does whatever its flags.
-fn blocks(fd: c_int, flags: c_int) -> bool {
+/// Whether a descriptor's calls wait.
+fn blocks(fd: c_int) -> bool {
     // SAFETY: asks only.
     let set = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    set != -1 && set & libc::O_NONBLOCK == 0 || is_file(fd, flags)
+    set != -1 && set & libc::O_NONBLOCK == 0
+}
+
+/// What becomes of the rest of a long write. A file takes it whatever its flags.
+fn write_on(fd: c_int, _: c_int) -> Rest {
+    match kind(fd) {
+        Kind::Messages => Rest::Belongs,
+        Kind::Row if !blocks(fd) => Rest::Stays,
+        _ => Rest::Follows,
+    }
 }
 
 /// Whether a socket has bytes in a row, and no messages with an end.
@@ -55,14 +85,34 @@ fn is_stream(fd: c_int) -> bool {
     asked.is_ok() && kind == libc::SOCK_STREAM
 }
 
-/// Whether a send goes on until all is sent.
-fn sends_all(fd: c_int, flags: c_int) -> bool {
-    flags & libc::MSG_DONTWAIT == 0 && is_stream(fd) && blocks(fd, flags)
+/// What becomes of the rest of a long send.
+fn send_on(fd: c_int, flags: c_int) -> Rest {
+    match is_stream(fd) {
+        false => Rest::Belongs,
+        true if flags & libc::MSG_DONTWAIT == 0 && blocks(fd) => Rest::Follows,
+        true => Rest::Stays,
+    }
 }
 
-/// Whether bytes are received until there are as many as were asked for.
-fn receives_all(fd: c_int, flags: c_int) -> bool {
-    flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL && is_stream(fd)
+/// Which way what is sent goes.
+fn out(flags: c_int) -> Way {
+    match flags & libc::MSG_ZEROCOPY {
+        0 => Way::Out,
+        _ => Way::Lent,
+    }
+}
+
+/// What becomes of the rest of a long receipt: some wait until there is as much as was asked for.
+fn receive_on(fd: c_int, flags: c_int) -> Rest {
+    match is_stream(fd) {
+        false => Rest::Belongs,
+        true if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL => Rest::Follows,
+        true => Rest::Stays,
+    }
+}
+
+fn received(_: c_int) -> Way {
+    Way::In
 }
 
 /// Whether a buffer ends where no memory of a program can be.
@@ -77,11 +127,11 @@ fn is_beyond_all(at: usize, bytes: usize) -> bool {
 }
 
 /// Functions that move bytes: where the buffer is, what follows its length, which way bytes go, and
-/// when a call for all is followed by one for the rest. `$parts` does the same for several pieces.
+/// what becomes of what is too long for one call. `$parts` does the same for several pieces.
 macro_rules! moves {
     ($($name:ident as $next:ident $symbol:literal
        ($buf:ty $(, $at:ident: $type:ty)? $(; $flags:ident)?), $parts:ident, $way:ident,
-       $goes_on:ident;)+) => {$(
+       $rest:ident;)+) => {$(
         next!($next: $symbol(
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t);
@@ -98,8 +148,8 @@ macro_rules! moves {
                 // SAFETY: passed on.
                 return unsafe { $next(fd, buf, n $(, $at)? $(, $flags)?) };
             }
-            let from = (buf.cast_const(), n);
-            whole(from, Way::$way, || $goes_on(fd, 0 $(| $flags)?), |pieces, _done| {
+            let (from, way) = ((buf.cast_const(), n), $way(0 $(| $flags)?));
+            whole(from, way, || $rest(fd, 0 $(| $flags)?), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?
                 // SAFETY: passed on, from where the call before stopped.
                 unsafe {
@@ -140,14 +190,14 @@ unsafe fn recv_parts(fd: c_int, parts: *const iovec, n: c_int, flags: c_int) -> 
 }
 
 moves! {
-    read as next_read c"read" (*mut c_void), next_readv, In, is_file;
-    write as next_write c"write" (*mut c_void), next_writev, Out, blocks;
-    pread as next_pread c"pread" (*mut c_void, from: off_t), next_preadv, In, is_file;
-    pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), next_pwritev, Out, blocks;
-    pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), next_preadv64, In, is_file;
-    pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), next_pwritev64, Out, blocks;
-    send as next_send c"send" (*mut c_void; flags), send_parts, Out, sends_all;
-    recv as next_recv c"recv" (*mut c_void; flags), recv_parts, In, receives_all;
+    read as next_read c"read" (*mut c_void), next_readv, received, read_on;
+    write as next_write c"write" (*mut c_void), next_writev, out, write_on;
+    pread as next_pread c"pread" (*mut c_void, from: off_t), next_preadv, received, read_on;
+    pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), next_pwritev, out, write_on;
+    pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), next_preadv64, received, read_on;
+    pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), next_pwritev64, out, write_on;
+    send as next_send c"send" (*mut c_void; flags), send_parts, out, send_on;
+    recv as next_recv c"recv" (*mut c_void; flags), recv_parts, received, receive_on;
 }
 
 macro_rules! hooks {
@@ -168,7 +218,7 @@ macro_rules! hooks {
 
 macro_rules! vectors {
     ($($name:ident as $next:ident $symbol:literal
-       ($($at:ident: $type:ty)? $(; $flags:ident)?), $way:ident, $goes_on:ident;)+) => {$(
+       ($($at:ident: $type:ty)? $(; $flags:ident)?), $way:ident, $rest:ident;)+) => {$(
         next!($next: $symbol(
             fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t);
@@ -181,8 +231,8 @@ macro_rules! vectors {
         ) -> ssize_t {
             // SAFETY: passed on.
             let plain = || unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) };
-            let goes_on = || $goes_on(fd, 0 $(| $flags)?);
-            vector((parts, n), Way::$way, goes_on, plain, |pieces, _done| {
+            let rest = || $rest(fd, 0 $(| $flags)?);
+            vector((parts, n), Way::$way, rest, plain, |pieces, _done| {
                 $(let $at = moved_on($at, _done);)?
                 let (parts, n) = (pieces.as_ptr(), pieces.len() as c_int);
                 // SAFETY: passed on, from where the call before stopped.
@@ -198,16 +248,16 @@ fn moved_on(at: off_t, done: size_t) -> off_t {
 }
 
 vectors! {
-    readv as next_readv c"readv" (), In, is_file;
-    writev as next_writev c"writev" (), Out, blocks;
-    preadv as next_preadv c"preadv" (from: off_t), In, is_file;
-    pwritev as next_pwritev c"pwritev" (from: off_t), Out, blocks;
-    preadv64 as next_preadv64 c"preadv64" (from: off_t), In, is_file;
-    pwritev64 as next_pwritev64 c"pwritev64" (from: off_t), Out, blocks;
-    preadv2 as next_preadv2 c"preadv2" (from: off_t; flags), In, is_file;
-    pwritev2 as next_pwritev2 c"pwritev2" (from: off_t; flags), Out, blocks;
-    preadv64v2 as next_preadv64v2 c"preadv64v2" (from: off_t; flags), In, is_file;
-    pwritev64v2 as next_pwritev64v2 c"pwritev64v2" (from: off_t; flags), Out, blocks;
+    readv as next_readv c"readv" (), In, read_on;
+    writev as next_writev c"writev" (), Out, write_on;
+    preadv as next_preadv c"preadv" (from: off_t), In, read_on;
+    pwritev as next_pwritev c"pwritev" (from: off_t), Out, write_on;
+    preadv64 as next_preadv64 c"preadv64" (from: off_t), In, read_on;
+    pwritev64 as next_pwritev64 c"pwritev64" (from: off_t), Out, write_on;
+    preadv2 as next_preadv2 c"preadv2" (from: off_t; flags), In, read_on;
+    pwritev2 as next_pwritev2 c"pwritev2" (from: off_t; flags), Out, write_on;
+    preadv64v2 as next_preadv64v2 c"preadv64v2" (from: off_t; flags), In, read_on;
+    pwritev64v2 as next_pwritev64v2 c"pwritev64v2" (from: off_t; flags), Out, write_on;
 }
 
 next!(next_recvmsg: c"recvmsg"(fd: c_int, given: *mut msghdr, flags: c_int) -> ssize_t);
@@ -220,8 +270,7 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_
     let from = given.cast_const();
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_recvmsg(fd, own.cast_mut(), flags) };
-    let is_for_all = || receives_all(fd, flags);
-    message(from, Way::In, is_for_all, || call(from), call)
+    message(from, Way::In, || receive_on(fd, flags), || call(from), call)
 }
 
 /// # Safety
@@ -230,8 +279,13 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_
 pub unsafe extern "C-unwind" fn sendmsg(fd: c_int, given: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_sendmsg(fd, own, flags) };
-    let is_for_all = || sends_all(fd, flags);
-    message(given, Way::Out, is_for_all, || call(given), call)
+    message(
+        given,
+        out(flags),
+        || send_on(fd, flags),
+        || call(given),
+        call,
+    )
 }
 
 hooks! {
@@ -266,7 +320,7 @@ pub unsafe extern "C-unwind" fn recvfrom(
         whole(
             whole_buffer,
             Way::In,
-            || receives_all(fd, flags),
+            || receive_on(fd, flags),
             |pieces, _| {
                 let [one] = pieces else {
                     return recv_from_into(fd, pieces, flags, from, len);
@@ -317,8 +371,8 @@ pub unsafe extern "C-unwind" fn sendto(
     let address = Side::new(&place, to.cast_mut().cast(), len as size_t, Way::Out);
     whole(
         (buf, n),
-        Way::Out,
-        || sends_all(fd, flags),
+        out(flags),
+        || send_on(fd, flags),
         |pieces, _| {
             // SAFETY: passed on; plain data, for which zeros are valid.
             unsafe {
@@ -376,7 +430,10 @@ pub unsafe extern "C-unwind" fn vmsplice(
     vector(
         (parts, count),
         way,
-        || how == 0 && way == Way::Out,
+        || match how == 0 && way == Way::Out {
+            true => Rest::Follows,
+            false => Rest::Stays,
+        },
         plain,
         |pieces, _| {
             let (parts, n) = (pieces.as_ptr(), pieces.len() as c_int);
@@ -384,7 +441,7 @@ pub unsafe extern "C-unwind" fn vmsplice(
             unsafe {
                 match way {
                     Way::In => next_preadv2(fd, parts, n, -1, how),
-                    Way::Out => next_pwritev2(fd, parts, n, -1, how),
+                    _ => next_pwritev2(fd, parts, n, -1, how),
                 }
             }
         },

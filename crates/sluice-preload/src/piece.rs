@@ -13,7 +13,8 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicUsize};
-use sluice_region::PAGE;
+use libc::c_int;
+use sluice_region::{PAGE, sys};
 
 /// Bytes of a piece that is kept.
 const KEPT_BYTES: usize = 64 << 10;
@@ -103,7 +104,8 @@ pub struct Piece<'a> {
 }
 
 fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(KEPT_BYTES), PAGE).ok()
+    let bytes = bytes.max(KEPT_BYTES).checked_next_multiple_of(PAGE)?;
+    Layout::from_size_align(bytes, PAGE).ok()
 }
 
 impl<'a> Piece<'a> {
@@ -127,6 +129,18 @@ impl<'a> Piece<'a> {
             note,
             place: PhantomData,
         })
+    }
+}
+
+impl Piece<'_> {
+    /// Leaves its pages to the kernel, which has not sent them yet. The next use has others.
+    pub fn leave_pages(&self) {
+        /// Also of memory that is locked.
+        const MADV_DONTNEED_LOCKED: c_int = 24;
+        let bytes = self.layout.size();
+        // SAFETY: whole pages of this piece, of which nobody needs the contents.
+        let left = unsafe { sys!(libc::SYS_madvise, self.at, bytes, MADV_DONTNEED_LOCKED) };
+        debug_assert!(left.is_ok(), "private memory of ours");
     }
 }
 

@@ -21,6 +21,19 @@ fn pages_may_leave_while_they_are_in_a_pipe() {
     all_well(calls(), &["pipes", "places"]);
 }
 
+/// In signal mode a datagram of more than a mebibyte was cut there, and FUSE's servers were refused
+/// their requests.
+#[test]
+fn a_long_message_is_moved_as_a_whole() {
+    all_well(helper!("abuse_messages.c"), &["whole"]);
+}
+
+/// In signal mode the next call used the memory of the one before, which was not sent yet.
+#[test]
+fn what_is_sent_without_a_copy_is_what_was_given() {
+    all_well(helper!("abuse_messages.c"), &["lent", "lent-by-message"]);
+}
+
 /// Each ended with `EFAULT`.
 #[test]
 fn small_records_may_have_left() {
