@@ -80,7 +80,8 @@ impl Timer {
         } else {
             monotonic_ns()
         };
-        now.wrapping_sub(started.0)
+        // A thread that went to a CPU whose counter is behind has measured nothing, not centuries.
+        now.saturating_sub(started.0)
     }
 }
 
@@ -244,7 +245,9 @@ mod tests {
                 "{ns} for {least}"
             );
         }
-        // Less than nothing is nothing.
+        // Less than nothing is nothing, and so is what ends before it began.
+        let ahead = Started(monotonic_ns() + second);
+        assert_eq!(timer(1 << SHIFT, 0).stop(ahead), 0);
         assert_eq!(timer(1 << SHIFT, u64::MAX).stop(ended(second)), 0);
     }
 

@@ -209,6 +209,11 @@ fn bad_input_is_one_line_and_status_2() {
         ),
         ("chase --size 256KiB --revisit", "more than 256KiB, 4096"),
         ("traffic --pace 0.9ns", "expected whole nanoseconds"),
+        // So many are none, in 64 bits.
+        (
+            "traffic --reads 50 --passes 17592186044416",
+            "passes: \"17592186044416\" is not accepted; expected 1 or more, and less than 16 EiB",
+        ),
         ("kv --mix G", "invalid value 'G'"),
         (
             "kv --records 0",

@@ -133,8 +133,10 @@ fn plan(args: &Args) -> Result<Plan, Error> {
         let expected = "less than 8 EiB over all threads";
         return Err(BadValue::new("size", Bytes(args.size), expected).into());
     }
-    if args.passes == 0 {
-        return Err(BadValue::new("passes", 0, "1 or more").into());
+    let through = total.and_then(|total| total.checked_mul(args.passes));
+    if args.passes == 0 || through.is_none() {
+        let expected = "1 or more, and less than 16 EiB to go through in all";
+        return Err(BadValue::new("passes", args.passes, expected).into());
     }
     if Ps::from_ns(args.pace.as_ns()) != args.pace {
         return Err(BadValue::new("pace", args.pace, "whole nanoseconds").into());
