@@ -293,6 +293,7 @@ fn mistakes_are_named() {
             "expected a positive multiple of the stride, 64B",
         ),
         ("curve --size 100GiB", "device"),
+        ("curve --passes 281474976710656", "16 EiB to go"),
         ("curve --on host --start cold", "no flash behind it"),
         ("curve --on host --set nand.read=1us", "no settings"),
         ("curve --on host --device cmm-h", "leave --device out"),

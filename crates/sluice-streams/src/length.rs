@@ -1,8 +1,29 @@
 //! How many accesses a workload has.
 
-use crate::spec::{Kind, Spec};
+use crate::error::BadValue;
+use crate::spec::{Kind, Spec, SpecError};
 
 impl Spec {
+    /// Itself, if its accesses can be counted. Those of a chase always can.
+    pub(crate) fn counted(self) -> Result<Spec, SpecError> {
+        let (kind, key, value, each) = match &self.kind {
+            Kind::Chase(_) => return Ok(self),
+            Kind::Sweep { cells, passes, .. } => {
+                ("stream", "passes", *passes, cells.size / cells.stride)
+            }
+            Kind::Draw(draw) if draw.theta.is_some() => ("zipf", "ops", draw.ops, 1),
+            Kind::Draw(draw) => ("uniform", "ops", draw.ops, 1),
+        };
+        let all = value.checked_mul(each);
+        match all.and_then(|all| all.checked_mul(self.threads())) {
+            Some(_) => Ok(self),
+            None => Err(SpecError::Value {
+                kind,
+                source: BadValue::new(key, value, "fewer than 2^64 accesses of all threads"),
+            }),
+        }
+    }
+
     /// Accesses of all threads in a pass, if there are passes.
     pub fn accesses_per_pass(&self) -> Option<u64> {
         let of_a_thread = match &self.kind {

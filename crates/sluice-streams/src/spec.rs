@@ -128,7 +128,7 @@ pub fn parse_spec(text: &str, seed: u64) -> Result<Spec, SpecError> {
         ),
         other => return Err(SpecError::Kind(other.to_owned())),
     };
-    Ok(Spec { kind: kind? })
+    Spec { kind: kind? }.counted()
 }
 
 impl Spec {

@@ -80,6 +80,16 @@ const EDGES: &[(&str, &str, &str)] = &[
         "a number from 1 to 64",
     ),
     (
+        "stream:passes=17592186044415",
+        "stream:passes=17592186044416",
+        "passes: \"17592186044416\" is not accepted; expected fewer than 2^64 accesses",
+    ),
+    (
+        "uniform:threads=2,ops=9223372036854775807",
+        "uniform:threads=2,ops=9223372036854775808",
+        "fewer than 2^64 accesses",
+    ),
+    (
         "stream:size=8388607TiB,stride=1048576,threads=2",
         "stream:size=8388608TiB,stride=1048576,threads=2",
         "less than 16 EiB over all threads",

@@ -294,9 +294,14 @@ fn traffic(args: &CurveArgs, threads: u32, size: Bytes, chase: Bytes) -> Result<
             "nothing is left to do without --chase",
         ));
     }
-    if u64::from(threads).checked_mul(size).is_none() {
+    let Some(over_all) = u64::from(threads).checked_mul(size) else {
         let expected = "expected less than 16 EiB over all threads";
         return Err(Error::value("--size", Bytes(size), expected));
+    };
+    let with_chase = over_all.checked_add(chase);
+    if with_chase.is_none_or(|all| all.checked_mul(args.passes).is_none()) {
+        let expected = "expected less than 16 EiB to go through in all";
+        return Err(Error::value("--passes", args.passes, expected));
     }
     Ok(Traffic {
         threads,
