@@ -16,6 +16,7 @@ use crate::dispatch::{by_libc, comes_back};
 use crate::exec::leaving;
 use crate::fork::{child, parent, prepare, touch_pages};
 use crate::futex;
+use crate::ids;
 use crate::limit_calls::{getrlimit, prlimit, setrlimit};
 use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
@@ -119,12 +120,16 @@ pub unsafe extern "C" fn clone(
             return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
         };
         affinity::await_own();
-        if beside::must_end_too(engine, flags) {
-            let (function, at) = beside::begin_on(stack, function, argument);
-            return next_clone(function, at, flags, at, parent_id, tls, child_id);
-        }
         if flags & libc::CLONE_VM != 0 {
-            return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
+            let (function, stack, argument) = match beside::must_end_too(engine, flags) {
+                true => {
+                    let (function, at) = beside::begin_on(stack, function, argument);
+                    (function, at, at)
+                }
+                false => (function, stack, argument),
+            };
+            let start = || next_clone(function, stack, flags, argument, parent_id, tls, child_id);
+            return ids::with(engine, flags, [parent_id, child_id], start);
         }
         prepare();
         // The child needs its stack before its own faults are served.
@@ -197,6 +202,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
                 affinity::await_own();
                 by_libc(number, args)
             }
+            libc::SYS_set_tid_address => ids::set_address(a, || by_libc(number, args)),
             libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),
             MSEAL => mseal(a as *mut c_void, b, word(c)).into(),
             libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),

@@ -33,6 +33,7 @@ mod futex;
 mod heap;
 mod held;
 mod helpers;
+mod ids;
 mod init;
 mod internal;
 mod io;

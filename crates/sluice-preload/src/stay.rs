@@ -79,6 +79,11 @@ impl Stay {
         pages.bring();
         Some(Stay(pages))
     }
+
+    /// They stay until a thread is gone.
+    pub fn until_end_of(self, thread: u32) {
+        self.0.engine.hold(thread, self.0.all());
+    }
 }
 
 impl Drop for Stay {

@@ -34,6 +34,12 @@ fn what_is_sent_without_a_copy_is_what_was_given() {
     all_well(helper!("abuse_messages.c"), &["lent", "lent-by-message"]);
 }
 
+/// In both modes the kernel found no page as the thread ended: who waited for that waited for ever.
+#[test]
+fn the_end_of_a_thread_is_seen_where_no_page_was() {
+    all_well(helper!("abuse_ends.c"), &["cloned", "named"]);
+}
+
 /// Each ended with `EFAULT`.
 #[test]
 fn small_records_may_have_left() {
