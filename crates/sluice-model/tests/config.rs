@@ -249,13 +249,11 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 11] = [
     ),
     (
         &[
-            ("nand.priority", "read_first"),
             ("nand.channels", "1024"),
             ("nand.dies", "1024"),
             ("nand.write_queue", "129"),
         ],
-        "nand.write_queue = 129, nand.priority = read_first: 1048576 dies have room for at most \
-         128 each",
+        "nand.write_queue = 129: 1048576 dies have room for at most 128 each",
     ),
 ];
 

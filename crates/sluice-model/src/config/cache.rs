@@ -96,9 +96,9 @@ sluice_params::params! {
             key: "cache.store_done",
             kind: Kind::Flag { off: "held", on: "programmed" },
             default: "held",
-            meaning: "when a store is done whose page is programmed at once (write = through, \
-                      store_miss = around or whole): when the device holds its data, or when the \
-                      program has ended",
+            meaning: "when a block write is done, and a store whose page is programmed at once \
+                      (write = through, store_miss = around or whole): when the device holds its \
+                      data, or when the program has ended",
             source: "MQSim (FAST 2018), whose requests to write end with their programs where no \
                      cache takes them",
         }

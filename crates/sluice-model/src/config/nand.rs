@@ -178,20 +178,21 @@ sluice_params::params! {
             meaning: "what a die does first",
             source: "SkyByte section III-A: requests are served in FIFO order",
         }
+        write_queue: u32 {
+            key: "nand.write_queue",
+            kind: Kind::Count { min: 2, max: 65_536 },
+            default: "64",
+            meaning: "programs, erases and moves that wait at a die. With more, a block write \
+                      waits until one begins, and with read_first the oldest goes before later \
+                      reads",
+            source: "assumed",
+        }
     }
 }
 
 sluice_params::params! {
     /// Read-first scheduling.
     pub struct ReadFirst {
-        write_queue: u32 {
-            key: "nand.write_queue",
-            kind: Kind::Count { min: 2, max: 65_536 },
-            default: "64",
-            meaning: "with read_first: programs, erases and moves that wait at a die; with more \
-                      the oldest goes before later reads",
-            source: "assumed",
-        }
         suspend: Suspend {
             key: "nand.suspend",
             default: "none",
@@ -410,16 +411,14 @@ impl NandParams {
 
     pub(super) fn read_first(&self, raw: &RawConfig) -> Result<Option<ReadFirst>, ConfigError> {
         let rules = ReadFirst::new(raw);
+        let dies = u64::from(self.die_count());
+        let most = WAITING_MAX / dies;
+        if u64::from(self.write_queue) > most {
+            let message = format!("{dies} dies have room for at most {most} each");
+            return Err(raw.impossible(&["nand.write_queue"], message));
+        }
         match (self.priority, rules.suspend) {
-            (Priority::ReadFirst, _) => {
-                let dies = u64::from(self.channels * self.chips * self.dies);
-                let most = WAITING_MAX / dies;
-                if u64::from(rules.write_queue) > most {
-                    let message = format!("{dies} dies have room for at most {most} each");
-                    return Err(raw.impossible(&["nand.write_queue", "nand.priority"], message));
-                }
-                Ok(Some(rules))
-            }
+            (Priority::ReadFirst, _) => Ok(Some(rules)),
             (Priority::Fifo, Suspend::None) => Ok(None),
             (Priority::Fifo, Suspend::Program | Suspend::Erase | Suspend::Both) => {
                 let message = "a read suspends other work only where it goes first: set \

@@ -148,7 +148,8 @@ impl<O: Observer> Back<O> {
     /// Writes the page, to where the host wants it. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
         let Some(buffer) = &mut self.buffer else {
-            return self.program(at, lpn, placement, stats);
+            self.program(at, lpn, placement, stats);
+            return;
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
         let due = buffer.due();
@@ -156,19 +157,46 @@ impl<O: Observer> Back<O> {
         self.empty(at, due, stats);
     }
 
+    /// Writes the page to where the host wants it, and says when the device has a place for it: at
+    /// its die, or in the write buffer, when what makes room there has places at its dies. A
+    /// refused one waits for nothing.
+    pub fn write_held(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> Ps {
+        let Some(buffer) = &mut self.buffer else {
+            return self.program_held(at, lpn, placement, stats);
+        };
+        stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
+        let due = buffer.due();
+        self.observer.gathered(lpn);
+        let mut held_at = at;
+        for _ in 0..due {
+            if let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                held_at = held_at.max(self.program_held(at, lpn, placement, stats));
+            }
+        }
+        held_at
+    }
+
+    fn program_held(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> Ps {
+        let is_written = self.program(at, lpn, placement, stats);
+        let ppn = self.ppn_of(lpn).filter(|_| is_written);
+        ppn.map_or(at, |ppn| self.nand.held_at(at, ppn))
+    }
+
     /// Writes the page, and says when its place is free for another: when it, or what makes room
     /// for it in the write buffer, has been programmed.
     pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
         let Some(buffer) = &mut self.buffer else {
-            return self.write_through(at, lpn, stats).done_at;
+            return self
+                .write_through(at, lpn, Placement::default(), stats)
+                .done_at;
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, Placement::default()));
         let due = buffer.due();
         self.observer.gathered(lpn);
         let mut free_at = at;
         for _ in 0..due {
-            if let Some((lpn, _)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                free_at = free_at.max(self.program_awaited(at, lpn, stats).done_at);
+            if let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                free_at = free_at.max(self.program_awaited(at, lpn, placement, stats).done_at);
             }
         }
         free_at
@@ -180,7 +208,7 @@ impl<O: Observer> Back<O> {
             match self.buffer.as_mut().and_then(WriteBuffer::pop) {
                 Some((lpn, placement)) => self.program(at, lpn, placement, stats),
                 None => return,
-            }
+            };
         }
     }
 
@@ -242,29 +270,48 @@ impl<O: Observer> Back<O> {
         self.buffer.as_ref().map_or(0, |buffer| buffer.len().into())
     }
 
-    fn program(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
+    /// When all is programmed that the host wrote before `at`, but for the write buffer.
+    pub fn programmed_at(&mut self, at: Ps) -> Ps {
+        self.nand.programmed_at(at)
+    }
+
+    /// Programs the page. Says whether it was: a refusal is counted, and `is_read_only` says so from
+    /// then on.
+    fn program(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
         let page = Written {
             lpn,
             placement,
             origin: Origin::Host,
         };
         let (observer, io) = self.io();
-        // A refusal is counted, and `is_read_only` says so from then on.
-        let _ = observer.write(io, at, page, stats);
+        let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
+        written.is_ok()
     }
 
-    /// Writes the page for a store that waits for the program. A refused one waits for nothing.
-    pub fn write_through(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
+    /// Writes the page for who waits for the program. A refused one waits for nothing.
+    pub fn write_through(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        stats: &mut Stats,
+    ) -> Served {
         self.forget_buffered(lpn, stats);
-        self.program_awaited(at, lpn, stats)
+        self.program_awaited(at, lpn, placement, stats)
     }
 
     /// Programs the page for somebody who waits for it.
-    fn program_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
+    fn program_awaited(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        stats: &mut Stats,
+    ) -> Served {
         let page = Written {
             lpn,
-            placement: Placement::default(),
+            placement,
             origin: Origin::Store,
         };
         let (observer, io) = self.io();

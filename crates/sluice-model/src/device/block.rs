@@ -17,7 +17,8 @@ pub enum BlockOp {
     /// Reads them. A page that is cached comes from there; others do not enter the cache.
     Read,
     /// Writes them whole. A cached copy ends, since block data is a stream that the cache would
-    /// suffer from; a pinned one takes the new contents and stays.
+    /// suffer from; a pinned one takes the new contents and stays. The device holds what its dies
+    /// have places for (`nand.write_queue`).
     Write,
     /// Ends their contents.
     Trim,
@@ -54,8 +55,10 @@ impl BlockRequest {
 /// The device's answer to a block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCompletion {
-    /// Read: when the last page is with the host. Flush: about when the last program has ended.
-    /// Otherwise when the device has taken it over.
+    /// Read: when the last page is with the host. Write: when the device has a place for the last
+    /// page, or has programmed it with `cache.store_done = programmed`. Flush: about when the last
+    /// program has ended of all that was written before. Otherwise when the device has taken it
+    /// over.
     pub done_at: Ps,
     /// Pages that were in the cache, or on their way there.
     pub cached: u64,
@@ -93,7 +96,10 @@ pub(super) fn serve<O: Observer, E: Effects>(
                 let done_at = read(storage, at, lpn);
                 completion.done_at = completion.done_at.max(done_at);
             }
-            BlockOp::Write => write(storage, at, lpn, request.placement, effects),
+            BlockOp::Write => {
+                let done_at = write(storage, at, lpn, request.placement, effects);
+                completion.done_at = completion.done_at.max(done_at);
+            }
             BlockOp::Trim => {
                 storage.stats.block_trims += 1;
                 if storage.drop_cached(lpn) {
@@ -156,7 +162,7 @@ fn write<O: Observer, E: Effects>(
     lpn: Lpn,
     placement: Placement,
     effects: &mut E,
-) {
+) -> Ps {
     storage.stats.block_writes += 1;
     if let Some(found) = storage.cache.peek(lpn) {
         // What the host wrote before is overwritten: its answer does not matter.
@@ -168,7 +174,7 @@ fn write<O: Observer, E: Effects>(
             storage.drop_cached(lpn);
         }
     }
-    storage.write_to(at, lpn, placement);
+    storage.write_to(at, lpn, placement)
 }
 
 /// Programs the cached pages of a range that were written: those of a range no longer than the

@@ -19,6 +19,7 @@ mod front;
 mod in_line;
 mod line_use;
 mod migration;
+mod missed;
 mod observer;
 mod pipeline;
 mod prefetching;

@@ -5,6 +5,7 @@ use super::arrivals::Arrivals;
 use super::back::Back;
 use super::data_cache::{DataCache, Room};
 use super::dram::DeviceDram;
+use super::missed::Missed;
 use super::observer::Observer;
 use crate::cache::{Ahead, Arrival, Evicted, External, Fill};
 use crate::config::{DeviceConfig, HintRule};
@@ -35,25 +36,6 @@ pub(super) struct Storage<O> {
     evicts_behind: bool,
     /// When the place of the page that the policy let go last is free for another.
     left_at: Ps,
-}
-
-/// Which pages have missed, a bit for each.
-struct Missed(Box<[u64]>);
-
-impl Missed {
-    /// No page of so many has missed.
-    fn none(pages: u32) -> Missed {
-        Missed(vec![0; pages.div_ceil(u64::BITS) as usize].into())
-    }
-
-    /// Notes that a page has; says whether it is the first time.
-    fn is_first(&mut self, lpn: Lpn) -> bool {
-        let (word, bit) = (lpn.0 / u64::BITS, 1u64 << (lpn.0 % u64::BITS));
-        let word = &mut self.0[word as usize];
-        let is_first = *word & bit == 0;
-        *word |= bit;
-        is_first
-    }
 }
 
 /// A line that was appended to the write log.
@@ -379,13 +361,20 @@ impl<O: Observer> Storage<O> {
     /// Writes the page to flash, whole and as new as it gets: what the log has of it is void.
     /// Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: Lpn) {
-        self.write_to(at, lpn, Placement::default());
+        self.drop_logged(lpn);
+        self.back
+            .write(at, lpn, Placement::default(), &mut self.stats);
     }
 
-    /// Writes the page as [`Storage::write`] does, to where the host wants it.
-    pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) {
+    /// Writes the page as [`Storage::write`] does, to where the host wants it. Says when it is in a
+    /// place that the device has for it, or programmed if stores wait for that.
+    pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) -> Ps {
         self.drop_logged(lpn);
-        self.back.write(at, lpn, placement, &mut self.stats);
+        let (back, stats) = (&mut self.back, &mut self.stats);
+        match self.awaits_programs {
+            true => back.write_through(at, lpn, placement, stats).done_at,
+            false => back.write_held(at, lpn, placement, stats) + self.dram.latency(),
+        }
     }
 
     /// Programs the page, and says when that is done.
@@ -399,16 +388,18 @@ impl<O: Observer> Storage<O> {
         self.back.flush_buffered(at, lpn, &mut self.stats)
     }
 
-    /// Programs what waits in the write buffer, and says when that is done.
+    /// Programs what waits in the write buffer. Says when all is programmed that was written.
     pub fn flush_buffer(&mut self, at: Ps) -> Ps {
-        self.back.flush_buffer(at, &mut self.stats)
+        let done_at = self.back.flush_buffer(at, &mut self.stats);
+        done_at.max(self.back.programmed_at(at))
     }
 
     /// Writes the page for a store, which may wait for the program: what it waits for then.
     pub fn write_for_store(&mut self, at: Ps, lpn: Lpn) -> Option<Served> {
         if self.awaits_programs {
             self.drop_logged(lpn);
-            return Some(self.back.write_through(at, lpn, &mut self.stats));
+            let (back, stats) = (&mut self.back, &mut self.stats);
+            return Some(back.write_through(at, lpn, Placement::default(), stats));
         }
         self.write(at, lpn);
         None

@@ -102,6 +102,16 @@ impl Ahead {
         self.waiting.iter().find(|one| one.programs == Some(ppn))
     }
 
+    /// About when a die that has programmed what the host wrote, until `end`, has programmed what
+    /// waits for its time as well.
+    pub fn programmed_at(&self, die: Die, end: Ps) -> Ps {
+        let mine = self.waiting.iter().filter(|one| one.die == die);
+        let ours = mine.filter(|one| one.asked.op.is_of_host());
+        ours.fold(end, |end, one| {
+            end.max(one.asked.ready_at) + one.asked.op.time
+        })
+    }
+
     /// About when a die that has other work until `idle_at` has done what waits for its time.
     pub fn idle_at(&self, die: Die, idle_at: Ps) -> Ps {
         let mine = self.waiting.iter().filter(|one| one.die == die);

@@ -15,6 +15,7 @@ mod log_ends;
 mod op;
 mod outlook;
 mod packed;
+mod places;
 mod posted;
 mod queues;
 mod spans;
@@ -32,6 +33,7 @@ pub use flash::{BadBlock, Origin, ProgramEnd, Served};
 use log_ends::LogEnds;
 use op::{Op, Verb};
 use packed::PostedOp;
+use places::Places;
 use posted::Posted;
 use queues::Queues;
 use sluice_units::{Ppn, Ps};
@@ -43,6 +45,8 @@ pub(crate) struct Nand {
     array: Array,
     /// What is not waited for, with reads first.
     posted: Option<Posted>,
+    /// The dies' places, in the order of requests.
+    places: Option<Places>,
     /// What is asked for ahead of its time.
     ahead: Ahead,
     /// Programs of the write log where the order is that of requests.
@@ -50,7 +54,7 @@ pub(crate) struct Nand {
     /// The latest program that a store waits for.
     stored: Option<Served>,
     /// Whether planes and pages within blocks matter.
-    places: bool,
+    has_planes: bool,
     /// The time of every read of the host, if nothing else decides about it.
     plain_read: Option<Ps>,
     dies_by_page: Divisor,
@@ -70,11 +74,12 @@ impl Nand {
             layout,
             cells,
             array,
+            places: rules.is_none().then(|| Places::new(&settings.nand)),
             posted: rules.map(|rules| Posted::new(&settings.nand, rules, log_programs)),
             ahead: Ahead::new(),
             log_ends: LogEnds::new(log_programs),
             stored: None,
-            places: settings.nand.planes > 1,
+            has_planes: settings.nand.planes > 1,
         }
     }
 
@@ -154,7 +159,7 @@ impl Nand {
 
     #[inline]
     fn op(&self, verb: Verb, origin: Origin, die: Die, ppn: Ppn, time: Ps) -> Op {
-        let (plane, offset) = match self.places {
+        let (plane, offset) = match self.has_planes {
             true => (
                 self.layout.plane_of(ppn).0 % self.layout.planes,
                 ppn.0 % self.layout.pages_per_block,
@@ -219,6 +224,9 @@ impl Nand {
             return posted.post(at, &asked, &mut self.array);
         }
         let (start, run) = self.array.append(at, at, &asked.op);
+        if let Some(places) = &mut self.places {
+            places.take(&asked.op, start, run.end);
+        }
         match (dated.programs, asked.op.origin) {
             (Some(ppn), Origin::Log) => self.log_ends.begin(ppn, run.end),
             (Some(_), Origin::Store) => {
@@ -250,6 +258,37 @@ impl Nand {
             self.start(&dated);
         }
         self.stored.take().expect("the program of a store")
+    }
+
+    /// When the die of a page that was just programmed, at `at`, has a place for it.
+    pub fn held_at(&mut self, at: Ps, ppn: Ppn) -> Ps {
+        let die = self.layout.die_of(ppn);
+        while let Some(dated) = self.ahead.take_of_die(at, die) {
+            self.start(&dated);
+        }
+        match (&self.places, &self.posted) {
+            (Some(places), _) => places.held_at(at, die),
+            (None, Some(posted)) => posted.held_at(at, die),
+            (None, None) => at,
+        }
+    }
+
+    /// When all is programmed that the host wrote before `at`: exactly where dies work in the order
+    /// of requests, else about.
+    pub fn programmed_at(&mut self, at: Ps) -> Ps {
+        self.release(at);
+        let ends = self.array.dies().map(|die| {
+            let end = match (&self.places, &mut self.posted) {
+                (Some(places), _) => places.programmed_at(die),
+                (None, Some(posted)) => {
+                    posted.play(at, die, &mut self.array);
+                    posted.programmed_at(die, &self.array)
+                }
+                (None, None) => at,
+            };
+            self.ahead.programmed_at(die, end)
+        });
+        ends.fold(at, Ps::max)
     }
 
     /// About when the die of a page has done all that it was asked for.

@@ -28,6 +28,14 @@ pub(super) struct Op {
     pub time: Ps,
 }
 
+impl Op {
+    /// Whether it programs what flash alone will have: what collection moves is where it was, and
+    /// the write log keeps its lines, until then.
+    pub fn is_of_host(&self) -> bool {
+        self.verb == Verb::Program && matches!(self.origin, Origin::Host | Origin::Store)
+    }
+}
+
 /// Operations of a die that run as one, by their planes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {

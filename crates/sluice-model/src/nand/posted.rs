@@ -64,6 +64,10 @@ struct DieState {
     len: u32,
     listed: bool,
     current: Current,
+    /// When what went before later reads last begins: its places are free then.
+    forced_at: Ps,
+    /// When the latest program of the host's ends that went before later reads.
+    forced_end: Ps,
 }
 
 /// The posted operation that began last. It is over at `end`.
@@ -71,6 +75,8 @@ struct DieState {
 struct Current {
     verb: Verb,
     origin: Origin,
+    /// Whether it, or what runs with it, programs what the host wrote.
+    is_of_host: bool,
     from: Ps,
     /// When it makes way for the reads that it lets go first.
     stopped_at: Ps,
@@ -87,6 +93,7 @@ impl Default for Current {
         Current {
             verb: Verb::Read,
             origin: Origin::Host,
+            is_of_host: false,
             from: Ps::ZERO,
             stopped_at: Ps::ZERO,
             cells_from: Ps::ZERO,
@@ -101,7 +108,7 @@ impl Posted {
     /// `log_programs`: the most that the write log waits for at once.
     pub fn new(settings: &NandSettings, rules: &ReadFirst, log_programs: u32) -> Posted {
         let dies = settings.die_count();
-        let queue_max = rules.write_queue;
+        let queue_max = settings.write_queue;
         let blocks = settings.plane_count() * settings.blocks_per_plane;
         let places = queue_max + settings.planes;
         let per_channel = (dies / settings.channels) as usize;
@@ -218,12 +225,33 @@ impl Posted {
         }
     }
 
+    /// When the operation that was posted last to a die has a place there, `at` at the earliest.
+    pub fn held_at(&self, at: Ps, die: Die) -> Ps {
+        self.dies[die].forced_at.max(at)
+    }
+
+    /// About when the die has programmed what the host wrote, as [`Posted::idle_at`] does.
+    pub fn programmed_at(&self, die: Die, array: &Array) -> Ps {
+        let state = &self.dies[die];
+        let mut waiting = (state.running..state.running + state.len).rev();
+        match waiting.find(|index| self.peek(die, *index).op.is_of_host()) {
+            Some(last) => self.done_at(die, last + 1, array),
+            None if state.current.is_of_host => state.forced_end.max(state.current.end),
+            None => state.forced_end,
+        }
+    }
+
     /// About when the die has done all that it has: what waits may run together or later.
     pub fn idle_at(&self, die: Die, array: &Array) -> Ps {
         let state = &self.dies[die];
+        self.done_at(die, state.running + state.len, array)
+    }
+
+    /// About when the die has done what it has before a place.
+    fn done_at(&self, die: Die, to: u32, array: &Array) -> Ps {
+        let state = &self.dies[die];
         let begun = array.free_at(die).max(state.current.end);
-        let waiting = state.running..state.running + state.len;
-        waiting.fold(begun, |end, index| {
+        (state.running..to).fold(begun, |end, index| {
             let asked = self.peek(die, index);
             end.max(asked.ready_at) + asked.op.time
         })
@@ -297,6 +325,10 @@ impl Posted {
         let start = now.max(self.begins_at(die, array));
         let (op, run) = self.take(die, start, array);
         array.chain(start, &op, run);
+        self.dies[die].forced_at = start;
+        if self.runs_for_host(die) {
+            self.dies[die].forced_end = run.end;
+        }
         for index in 0..self.dies[die].running {
             let PostedOp { op, held, .. } = self.peek(die, index);
             if let (Origin::Log, Some(ppn)) = (op.origin, held) {
@@ -310,7 +342,17 @@ impl Posted {
     fn begin(&mut self, die: Die, at: Ps, array: &mut Array) {
         self.release(die);
         let (op, run) = self.take(die, at, array);
-        self.dies[die].current = Current::new(&op, at, run.cells_from, run.end);
+        let current = Current::new(&op, at, run.cells_from, run.end);
+        let is_of_host = self.runs_for_host(die);
+        self.dies[die].current = Current {
+            is_of_host,
+            ..current
+        };
+    }
+
+    /// Whether a program of the host's is among what began last.
+    fn runs_for_host(&self, die: Die) -> bool {
+        (0..self.dies[die].running).any(|index| self.peek(die, index).op.is_of_host())
     }
 
     /// Takes the oldest waiting operation, and those behind it that can run with it.
@@ -415,6 +457,7 @@ impl Current {
         Current {
             verb: op.verb,
             origin: op.origin,
+            is_of_host: op.is_of_host(),
             from,
             stopped_at: cells_from,
             cells_from,

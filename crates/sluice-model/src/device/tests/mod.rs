@@ -111,6 +111,8 @@ fn avoid_refusals(raw: &mut RawConfig) {
             "behind",
         ),
         ("cache.evict_at", "fill", "cache.dirty_eviction", "behind"),
+        ("nand.priority", "read_first", "cache.store_done", "held"),
+        ("cache.write", "back", "cache.store_done", "held"),
     ] {
         if raw.get(key).as_deref() == Some(value) {
             raw.set(other, without).expect("a value of the parameter");
@@ -135,6 +137,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.store_miss", &["rmw", "merge", "around"]),
         ("cache.dirty_eviction", &["behind", "wait"]),
         ("cache.evict_at", &["miss", "fill"]),
+        ("cache.store_done", &["held", "programmed"]),
         ("cache.load_miss", &["fill", "around"]),
         ("cache.track_lines", &["no", "yes"]),
         ("cache.pin_max", &["50%", "90%", "1%"]),
@@ -176,6 +179,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
     if let Some(log) = log {
         raw.set("write_log.capacity", log).expect("a size");
         raw.set("cache.write", "back").expect("a value");
+        raw.set("cache.store_done", "held").expect("a value");
     }
     DeviceConfig::new(&raw).ok()
 }

@@ -98,7 +98,7 @@ impl Naive {
             let from = self.turn(now, die, &rules);
             return (from, self.reserve(from, die, Verb::Read, ask.origin));
         }
-        if self.dies[die].waiting.len() == rules.write_queue as usize {
+        if self.dies[die].waiting.len() == self.settings.write_queue as usize {
             let from = self.dies[die]
                 .end_of_current(now)
                 .max(self.dies[die].reserved_to);
