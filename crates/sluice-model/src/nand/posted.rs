@@ -321,6 +321,9 @@ impl Posted {
     /// Lets the oldest waiting work of a die go before later reads.
     fn force(&mut self, now: Ps, die: Die, array: &mut Array) {
         self.forced += 1;
+        // What is under way ends then: no read suspends it any more.
+        let current = self.dies[die].current.end;
+        self.tell_log(die, current.max(now));
         self.release(die);
         let start = now.max(self.begins_at(die, array));
         let (op, run) = self.take(die, start, array);
@@ -329,13 +332,18 @@ impl Posted {
         if self.runs_for_host(die) {
             self.dies[die].forced_end = run.end;
         }
+        self.tell_log(die, run.end);
+        self.release(die);
+    }
+
+    /// The programs of the log among what began last end then.
+    fn tell_log(&mut self, die: Die, end: Ps) {
         for index in 0..self.dies[die].running {
             let PostedOp { op, held, .. } = self.peek(die, index);
             if let (Origin::Log, Some(ppn)) = (op.origin, held) {
-                self.log_ends.begin(ppn, run.end);
+                self.log_ends.begin(ppn, end);
             }
         }
-        self.release(die);
     }
 
     /// Lets the oldest waiting work of a die begin.

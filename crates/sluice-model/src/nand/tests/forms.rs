@@ -2,24 +2,24 @@
 
 use super::{BASE, settings};
 use crate::layout::Block;
-use crate::nand::{Flash, Nand, Origin, ProgramEnd, Served};
+use crate::nand::{Flash, Nand, Origin, Served};
 use sluice_units::{Ppn, Ps};
 
-const READ: u64 = 20;
-const PROGRAM: u64 = 50;
+pub(super) const READ: u64 = 20;
+pub(super) const PROGRAM: u64 = 50;
 const ERASE: u64 = 90;
-const BUS: u64 = 7;
+pub(super) const BUS: u64 = 7;
 
 /// One channel of one die of one plane.
-const ONE_DIE: &[(&str, &str)] = &[("nand.channels", "1"), ("nand.dies", "1")];
-const READ_FIRST: (&str, &str) = ("nand.priority", "read_first");
+pub(super) const ONE_DIE: &[(&str, &str)] = &[("nand.channels", "1"), ("nand.dies", "1")];
+pub(super) const READ_FIRST: (&str, &str) = ("nand.priority", "read_first");
 
-struct Rig {
-    nand: Nand,
+pub(super) struct Rig {
+    pub nand: Nand,
     now: Ps,
 }
 
-fn rig(groups: &[&[(&str, &str)]]) -> Rig {
+pub(super) fn rig(groups: &[&[(&str, &str)]]) -> Rig {
     Rig {
         nand: Nand::new(&settings(&groups.concat()), 1),
         now: Ps::ZERO,
@@ -27,13 +27,13 @@ fn rig(groups: &[&[(&str, &str)]]) -> Rig {
 }
 
 impl Rig {
-    fn at(&mut self, now: u64) -> &mut Rig {
+    pub fn at(&mut self, now: u64) -> &mut Rig {
         self.now = Ps(now);
         self.nand.pass(self.now);
         self
     }
 
-    fn read(&mut self, ppn: u32) -> Served {
+    pub fn read(&mut self, ppn: u32) -> Served {
         let served = self.nand.read(self.now, Ppn(ppn), Origin::Host);
         served.unwrap_or(Served::at_once(self.now))
     }
@@ -42,7 +42,7 @@ impl Rig {
         self.read(ppn).done_at.0
     }
 
-    fn program(&mut self, ppn: u32) {
+    pub fn program(&mut self, ppn: u32) {
         self.nand.program(self.now, Ppn(ppn), Origin::Host).unwrap();
     }
 
@@ -305,25 +305,6 @@ fn a_full_queue_goes_before_later_reads() {
     (1..6).for_each(|page| rig.program(page));
     assert_eq!(rig.done(0), 3 * one + READ + BUS);
     assert_eq!(rig.nand.posted.as_ref().unwrap().forced, 3);
-}
-
-/// Of two that the full queue lets go first, each ends when its own program does.
-#[test]
-fn a_program_of_the_log_ends_when_it_does_although_others_went_first() {
-    let queue = ("nand.write_queue", "2");
-    let mut rig = rig(&[ONE_DIE, &[READ_FIRST, queue]]);
-    (1..5).for_each(|page| {
-        rig.nand.program(Ps::ZERO, Ppn(page), Origin::Log).unwrap();
-        // The log asks at once, and once more when it may know.
-        let asked = rig.nand.program_end(Ps::ZERO, Ppn(page));
-        assert!(matches!(asked, ProgramEnd::NotBefore(_)), "page {page}");
-    });
-    let one = BUS + PROGRAM;
-    for page in [2, 1] {
-        let end = Ps(u64::from(page) * one);
-        let known = rig.nand.program_end(Ps::ZERO, Ppn(page));
-        assert_eq!(known, ProgramEnd::At(end), "page {page}");
-    }
 }
 
 /// The controller has the data until the cells have it.

@@ -1,6 +1,7 @@
 //! The array against a naive one that moves picosecond by picosecond.
 
 mod forms;
+mod log_programs;
 mod naive;
 mod wear;
 
