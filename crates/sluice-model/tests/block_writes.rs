@@ -134,6 +134,34 @@ fn writes_come_at_the_rate_of_dies_or_channels() {
     }
 }
 
+/// Flash wears out. The first write that it does not take is refused, as are all after it. It had
+/// been called done.
+#[test]
+fn a_write_that_flash_does_not_take_is_refused() {
+    let mut device = device(&[
+        ("device.capacity", "256KiB"),
+        ("cache.capacity", "64KiB"),
+        ("nand.channels", "1"),
+        ("nand.dies", "1"),
+        ("nand.endurance", "2"),
+        ("nand.pages_per_block", "4"),
+    ]);
+    let mut now = Ps::ZERO;
+    for page in 0..100_000 {
+        let request = BlockRequest::new(BlockOp::Write, Lpn::of(page % 64), 1);
+        let done = device.block(now, request, &mut ());
+        assert_eq!(device.balance(), Ok(()));
+        let stats = device.stats();
+        assert_eq!(done.is_err(), device.is_read_only(), "page {page}");
+        let Ok(done) = done else {
+            assert_eq!((stats.writes_refused, stats.refused), (1, 1));
+            return;
+        };
+        now = done.done_at;
+    }
+    panic!("it wears out");
+}
+
 /// A request for some pages.
 struct Asked {
     op: BlockOp,

@@ -79,6 +79,7 @@ pub(super) fn serve<O: Observer, E: Effects>(
     }
     let storage = &mut pipeline.storage;
     let at = storage.now() + pipeline.front.parts().total();
+    let refused = storage.stats.writes_refused;
     let mut completion = BlockCompletion {
         done_at: at + storage.dram.latency(),
         cached: 0,
@@ -87,9 +88,12 @@ pub(super) fn serve<O: Observer, E: Effects>(
     let first = request.lpn.0;
     if request.op == BlockOp::Flush {
         flush(storage, at, request, effects, &mut completion);
-        return Ok(completion);
     }
-    for lpn in (first..first + request.count as u32).map(Lpn) {
+    let pages = match request.op {
+        BlockOp::Flush => 0..0,
+        _ => first..first + request.count as u32,
+    };
+    for lpn in pages.map(Lpn) {
         completion.cached += u64::from(storage.cache.contains(lpn));
         match request.op {
             BlockOp::Read => {
@@ -109,6 +113,11 @@ pub(super) fn serve<O: Observer, E: Effects>(
             }
             BlockOp::Flush => {}
         }
+    }
+    if storage.stats.writes_refused > refused {
+        // Flash has worn out under this request: some of its pages have no new contents.
+        storage.stats.refused += 1;
+        return Err(Refused::ReadOnly);
     }
     Ok(completion)
 }
