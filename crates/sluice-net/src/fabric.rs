@@ -390,7 +390,7 @@ impl Fabric {
         for (direction, on_link) in on_link.iter() {
             self.balance_direction(direction, *on_link)?;
         }
-        if u128::from(engine.stats.parts().total().0) != engine.stats.latency.sum() {
+        if engine.stats.parts().total() != engine.stats.latency.sum() {
             return Err(Imbalance::Parts);
         }
         Ok(())

@@ -54,7 +54,7 @@ pub use ids::{DirectionId, EndpointId, LinkId, NodeId, PacketId, PortId, Request
 pub use link::{Carried, Links};
 pub use packet::{CHANNELS, Sizes};
 pub use params::FABRIC_PARAMS;
-pub use parts::{PARTS, Part, Parts};
+pub use parts::{PARTS, Part, PartSums, Parts};
 pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};
 pub use requester::RequesterSettings;
 pub use routing::{Flow, Load, ROUTINGS, RoutingInfo};

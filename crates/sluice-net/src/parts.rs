@@ -83,6 +83,43 @@ impl Parts {
     }
 }
 
+/// Times of many requests by part, ps. Of any number: 64 bits hold 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartSums([u128; PARTS]);
+
+impl PartSums {
+    /// The time of all requests.
+    pub fn total(&self) -> u128 {
+        self.0.into_iter().sum()
+    }
+}
+
+impl Index<Part> for PartSums {
+    type Output = u128;
+
+    #[inline]
+    fn index(&self, part: Part) -> &u128 {
+        &self.0[part as usize]
+    }
+}
+
+impl AddAssign<Parts> for PartSums {
+    #[inline]
+    fn add_assign(&mut self, one: Parts) {
+        for (sum, part) in self.0.iter_mut().zip(one.0) {
+            *sum += u128::from(part.0);
+        }
+    }
+}
+
+impl AddAssign for PartSums {
+    fn add_assign(&mut self, other: PartSums) {
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            *sum += part;
+        }
+    }
+}
+
 impl Index<Part> for Parts {
     type Output = Ps;
 
@@ -99,11 +136,21 @@ impl IndexMut<Part> for Parts {
     }
 }
 
-impl AddAssign for Parts {
-    #[inline]
-    fn add_assign(&mut self, other: Parts) {
-        for (sum, part) in self.0.iter_mut().zip(other.0) {
-            sum.0 += part.0;
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A year of waiting, by many requests together. The sum had begun again after 213 days.
+    #[test]
+    fn sums_are_of_any_length() {
+        let day = Ps::from_ms(86_400_000);
+        let mut one = Parts::default();
+        (one[Part::LinkQueue], one[Part::Memory]) = (day, Ps(1));
+        let (mut sums, mut twice) = (PartSums::default(), PartSums::default());
+        (0..365).for_each(|_| sums += one);
+        (0..2).for_each(|_| twice += sums);
+        assert_eq!(sums[Part::LinkQueue], 365 * u128::from(day.0));
+        assert_eq!(twice.total(), 2 * 365 * (u128::from(day.0) + 1));
+        assert!(sums.total() > u128::from(u64::MAX));
     }
 }

@@ -1,7 +1,7 @@
 //! What a fabric counted.
 
 use super::ids::RequesterId;
-use super::parts::Parts;
+use super::parts::{PartSums, Parts};
 use sluice_stats::Histogram;
 use sluice_units::Ps;
 
@@ -37,7 +37,7 @@ pub struct HopStats {
     /// How many requests were completed.
     pub count: u64,
     /// Their times, by part.
-    pub parts: Parts,
+    pub parts: PartSums,
 }
 
 /// What was counted since the counting began, over all requesters.
@@ -99,8 +99,8 @@ impl FabricStats {
     }
 
     /// The parts of all latencies.
-    pub fn parts(&self) -> Parts {
-        let mut sum = Parts::default();
+    pub fn parts(&self) -> PartSums {
+        let mut sum = PartSums::default();
         for hops in &self.hops {
             sum += hops.parts;
         }

@@ -7,7 +7,7 @@ use crate::recorded::{Recorded, Windows, mix_degree};
 use crate::units::{PS_PER_NS, PS_PER_S, mb_s};
 use sluice_host::HostStats;
 use sluice_net::{
-    Fabric, FabricConfig, FabricSpec, Group, HopStats, Length, LinkId, Part, RequesterId,
+    Fabric, FabricConfig, FabricSpec, Group, HopStats, Length, LinkId, Part, PartSums, RequesterId,
     RequesterStats, Vcs, Vppb,
 };
 use sluice_results::{
@@ -193,16 +193,17 @@ fn parts<T>(of: impl Fn(Part) -> T) -> FabricParts<T> {
     }
 }
 
-fn mean_parts(sums: &sluice_net::Parts, requests: u64) -> FabricParts<Option<f64>> {
-    parts(|part| share(sums[part].0, requests).map(|ps| ps / PS_PER_NS))
+fn mean_parts(sums: &PartSums, requests: u64) -> FabricParts<Option<f64>> {
+    let mean = |sum: u128| sum as f64 / requests as f64 / PS_PER_NS;
+    parts(|part| (requests > 0).then(|| mean(sums[part])))
 }
 
 /// By the number of switches on the way, from 0: how many requests, their mean latency, its parts.
 fn hops(hops: &[HopStats]) -> Hops {
     let at = |index: usize| hops.get(index).filter(|hops| hops.count > 0);
     let all = 0..hops.len().max(HOPS + 1);
-    let mean = |hops: &HopStats, sum: Ps| ns(sum) / hops.count as f64;
-    let each = |sum: &dyn Fn(&HopStats) -> Ps| {
+    let mean = |hops: &HopStats, sum: u128| sum as f64 / PS_PER_NS / hops.count as f64;
+    let each = |sum: &dyn Fn(&HopStats) -> u128| {
         let means = all
             .clone()
             .map(|index| at(index).map(|hops| mean(hops, sum(hops))));

@@ -64,9 +64,9 @@ fn a_miss_is_the_sum_of_its_parts_and_a_hit_that_of_the_host() {
     );
     assert_eq!(access(&mut fabric, 0, 0, false).latency, Ps::from_ns(HOST));
     let parts = fabric.stats().parts();
-    assert_eq!(parts[Part::Snoop], Ps::from_ns(12));
-    assert_eq!(parts[Part::Memory], Ps::from_ns(50));
-    assert_eq!(parts[Part::Held], Ps::ZERO);
+    assert_eq!(parts[Part::Snoop], Ps::from_ns(12).0.into());
+    assert_eq!(parts[Part::Memory], Ps::from_ns(50).0.into());
+    assert_eq!(parts[Part::Held], Ps::ZERO.0.into());
 }
 
 #[test]
@@ -176,12 +176,12 @@ fn an_access_that_waits_for_a_place_is_held_until_its_request_leaves() {
     let latencies: Vec<Ps> = done.iter().map(|it| it.latency).collect();
     assert_eq!(latencies, [HOST + trip, HOST + 2 * trip].map(Ps::from_ns));
     let parts = fabric.stats().parts();
-    assert_eq!(parts[Part::Held], Ps::from_ns(trip));
-    assert_eq!(parts[Part::Memory], Ps::from_ns(2 * 50));
-    assert_eq!(parts[Part::Controller], Ps::from_ns(2 * 40));
+    assert_eq!(parts[Part::Held], Ps::from_ns(trip).0.into());
+    assert_eq!(parts[Part::Memory], Ps::from_ns(2 * 50).0.into());
+    assert_eq!(parts[Part::Controller], Ps::from_ns(2 * 40).0.into());
     assert_eq!(
         parts[Part::Requester] + parts[Part::Cache],
-        Ps::from_ns(2 * HOST)
+        Ps::from_ns(2 * HOST).0.into()
     );
     assert_eq!(fabric.stats().hops[2].count, 2);
 }
@@ -199,9 +199,9 @@ fn a_line_lost_while_its_right_was_asked_for_is_read_in_a_requests_time() {
     let parts = fabric.stats().parts();
     assert_eq!(
         parts[Part::Requester] + parts[Part::Cache],
-        Ps::from_ns(2 * HOST)
+        Ps::from_ns(2 * HOST).0.into()
     );
-    assert_eq!(parts[Part::Memory], Ps::from_ns(50));
+    assert_eq!(parts[Part::Memory], Ps::from_ns(50).0.into());
     assert_eq!(fabric.stats().hops[2].count, 2);
 }
 

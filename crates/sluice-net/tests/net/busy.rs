@@ -146,7 +146,7 @@ fn the_longest_wait_is_behind_all_others() {
     let parts = fabric.stats().parts();
     assert_eq!(
         parts[Part::LinkQueue] + parts[Part::SwitchQueue],
-        Ps::from_ns(1 + 2 + 3 + 4)
+        Ps::from_ns(1 + 2 + 3 + 4).0.into()
     );
 }
 

@@ -331,10 +331,14 @@ fn compare(fabric: &Fabric, twin: &Twin) {
     let (given, count) = (twin.given, twin.requests.len());
     let (links, ways) = (fabric.links(), LinkId(0).directions());
     let parts = fabric.stats().parts();
-    assert_eq!(parts[Part::LinkQueue], Ps(twin.waited));
-    assert_eq!(parts[Part::Serialisation], Ps(twin.busy.iter().sum()));
-    assert_eq!(parts[Part::Propagation], Ps(LATENCY) * (2 * count as u64));
-    assert_eq!(parts[Part::Port], Ps(PORT) * (4 * count as u64));
+    assert_eq!(parts[Part::LinkQueue], twin.waited.into());
+    let busy: u64 = twin.busy.iter().sum();
+    assert_eq!(parts[Part::Serialisation], busy.into());
+    assert_eq!(
+        parts[Part::Propagation],
+        u128::from(LATENCY) * (2 * count as u128)
+    );
+    assert_eq!(parts[Part::Port], u128::from(PORT) * (4 * count as u128));
     for (way, direction) in ways.into_iter().enumerate() {
         assert_eq!(
             links.wait_max(direction),

@@ -35,7 +35,7 @@ fn alone(spec: &FabricSpec, requester: u32, is_write: bool) -> (Ps, Vec<u64>) {
         .unwrap();
     let done = drain(&mut fabric);
     assert_eq!(done.len(), 1);
-    assert_eq!(fabric.stats().parts().total(), done[0].latency);
+    assert_eq!(fabric.stats().parts().total(), done[0].latency.0.into());
     fabric.balance().unwrap();
     let hops = fabric.stats().hops.iter().map(|hops| hops.count);
     (done[0].latency, hops.collect())

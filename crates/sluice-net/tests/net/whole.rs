@@ -140,7 +140,7 @@ fn what_warms_a_fabric_is_not_counted() {
     assert_eq!(stats.completed(), 2_000);
     let latency: u128 = rest.iter().map(|it| u128::from(it.latency.0)).sum();
     assert_eq!(stats.latency.sum(), latency);
-    assert_eq!(u128::from(stats.parts().total().0), latency);
+    assert_eq!(stats.parts().total(), latency);
     for (number, counted) in (0..).zip(fabric.requester_stats()) {
         let mine = rest.iter().filter(|it| it.requester == RequesterId(number));
         let mine: Vec<u128> = mine.map(|it| u128::from(it.latency.0)).collect();

@@ -99,5 +99,5 @@ pub fn run(path: &str, argument: &str, set: &[(&str, &str)]) -> Fabric {
 /// The mean time in the memory, ps.
 pub fn memory(fabric: &Fabric) -> u64 {
     let stats = fabric.stats();
-    stats.parts()[Part::Memory].0 / stats.completed()
+    (stats.parts()[Part::Memory] / u128::from(stats.completed())) as u64
 }
