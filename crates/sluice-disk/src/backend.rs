@@ -1,7 +1,8 @@
 //! What QEMU asks of a disk: its features, its size, its queue.
 
-use crate::intake::{Intake, QUEUE_SIZE, Queue};
+use crate::intake::{Intake, QUEUE_SIZE};
 use crate::request::{Memory, SECTOR, TRIM_PARTS};
+use crate::vring::Queue;
 use std::io;
 use std::sync::Arc;
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};

@@ -7,15 +7,13 @@ use crate::figures::Figures;
 use crate::now_ns;
 use crate::power::Switch;
 use crate::request::{Chain, Memory};
+use crate::vring::Queue;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use vhost_user_backend::{VringMutex, VringT};
+use vhost_user_backend::VringT;
 use virtio_queue::{Error, QueueOwnedT, QueueT};
 use vm_memory::{GuestAddressSpace, GuestMemoryAtomic};
-
-/// The guest's queue.
-pub type Queue = VringMutex<GuestMemoryAtomic<Memory>>;
 
 /// Requests that a guest may have in its queue, and that may be under way.
 pub const QUEUE_SIZE: usize = 128;

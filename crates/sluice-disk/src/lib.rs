@@ -16,6 +16,7 @@ mod intake;
 mod power;
 mod request;
 mod server;
+mod vring;
 mod worker;
 
 pub use disk::Disk;

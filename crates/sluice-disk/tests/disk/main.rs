@@ -2,6 +2,7 @@
 
 mod driver;
 mod ends;
+mod hostile;
 
 use driver::{Buffer, Driver, HEAD};
 use sluice_disk::{BLOCK, Disk, Door, DoorError, Figures, Listening, Power, Serving};
@@ -95,7 +96,7 @@ struct Bench {
     serving: Serving,
     driver: Driver,
     power: Power,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Bench {
@@ -105,11 +106,18 @@ impl Bench {
 
     fn with(connect: fn(&Path) -> Driver) -> Bench {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("disk");
+        let bench = Bench::at(&folder.path().join("disk"), connect);
+        Bench {
+            _folder: Some(folder),
+            ..bench
+        }
+    }
+
+    fn at(path: &Path, connect: impl FnOnce(&Path) -> Driver) -> Bench {
         let device = tempfile::tempfile_in("/dev/shm").unwrap();
         device.set_len(PAGES * BLOCK).unwrap();
         let model = Model::default();
-        let listening = Listening::new(&path).unwrap();
+        let listening = Listening::new(path).unwrap();
         let power = Power::default();
         let disk = Disk {
             device: device.try_clone().unwrap(),
@@ -118,14 +126,14 @@ impl Bench {
             power: power.clone(),
         };
         let serving = listening.serve(disk).unwrap();
-        let driver = connect(&path);
+        let driver = connect(path);
         Bench {
             device,
             model,
             serving,
             driver,
             power,
-            _folder: folder,
+            _folder: None,
         }
     }
 
