@@ -33,6 +33,18 @@ const USES: &[Use] = &[
         otherwise: |_| "only a tree has an arity; leave it out",
     },
     Use {
+        keys: &["topology.per_switch", "topology.placement"],
+        is_used: |raw, _| {
+            TopologyParams::new(raw)
+                .kind
+                .is_some_and(|kind| kind.has_leaves)
+        },
+        otherwise: |raw| match TopologyParams::new(raw).kind {
+            Some(_) => "it has no leaves: everything is in one place; leave it out",
+            None => "the links say what is on which switch; leave it out",
+        },
+    },
+    Use {
         keys: &["link.turnaround", "link.burst"],
         is_used: |raw, _| LinkParams::new(raw).duplex,
         otherwise: |_| "both directions send at once; give duplex = \"half\", or leave it out",
@@ -131,9 +143,14 @@ fn another_memory(raw: &RawConfig) -> &'static str {
 pub(super) fn refuse(spec: &FabricSpec) -> Result<(), FabricError> {
     let nobody = Group::default();
     for key in &spec.given {
-        let (table, _) = key.split_once('.').unwrap_or((key, ""));
+        let (table, name) = key.split_once('.').unwrap_or((key, ""));
         let mut seen = Vec::new();
-        for (group, set) in sets(spec, table) {
+        let all = sets(spec, table);
+        let gives = |(_, set): &Differs<'_>| set.iter().any(|(own, _)| own == name);
+        if all.iter().all(gives) {
+            return Err(overridden(spec, key).into());
+        }
+        for (group, set) in all {
             let raw = with(&spec.raw, table, set)?;
             seen.push((raw, group.unwrap_or(&nobody)));
         }
@@ -184,6 +201,17 @@ fn sets<'a>(spec: &'a FabricSpec, table: &str) -> Vec<Differs<'a>> {
     }
     let of = |group: &'a Group| (Some(group), &group.set[..]);
     groups.iter().map(of).collect()
+}
+
+/// A value for all groups of a table, of which each has another one of its own.
+fn overridden(spec: &FabricSpec, key: &str) -> ConfigError {
+    let param = spec.raw.params().iter().find(|param| param.key == key);
+    let key = param.expect("a key that was set").key;
+    let (table, name) = key.split_once('.').unwrap_or((key, ""));
+    let message = format!(
+        "every {table} group has its own; give it to one, as GROUP.{name}, or leave it out"
+    );
+    spec.raw.impossible(&[key], message)
 }
 
 /// # Errors

@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "bus",
     meaning: "one link between all requesters and all endpoints, without a switch",
+    has_leaves: false,
     build,
 };
 

@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "chain",
     meaning: "leaves in a row",
+    has_leaves: true,
     build,
 };
 

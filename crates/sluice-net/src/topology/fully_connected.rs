@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "fully-connected",
     meaning: "leaves, each joined to each",
+    has_leaves: true,
     build,
 };
 

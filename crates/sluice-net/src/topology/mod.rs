@@ -49,6 +49,8 @@ pub struct TopologyInfo {
     pub name: &'static str,
     /// What it is, in one line.
     pub meaning: &'static str,
+    /// Whether devices are on leaves, so that it matters how many are on each, and which.
+    pub has_leaves: bool,
     /// Makes the nodes and links of this shape.
     pub build: fn(&Shape) -> Skeleton,
 }

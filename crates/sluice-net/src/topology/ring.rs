@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "ring",
     meaning: "leaves in a circle",
+    has_leaves: true,
     build,
 };
 

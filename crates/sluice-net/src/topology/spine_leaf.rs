@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "spine-leaf",
     meaning: "leaves, each joined to each of topology.spines",
+    has_leaves: true,
     build,
 };
 

@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "star",
     meaning: "one switch",
+    has_leaves: false,
     build,
 };
 

@@ -5,6 +5,7 @@ use super::{Shape, Skeleton, TopologyInfo};
 pub(super) const INFO: TopologyInfo = TopologyInfo {
     name: "tree",
     meaning: "leaves below switches of topology.arity, up to one root",
+    has_leaves: true,
     build,
 };
 

@@ -218,6 +218,11 @@ fn parameters_that_nothing_looks_at() {
             &[("topology.kind", "spine-leaf")][..],
         ),
         (("topology.arity", "4"), &[("topology.kind", "tree")]),
+        (("topology.per_switch", "3"), &[("topology.kind", "ring")]),
+        (
+            ("topology.placement", "alternate"),
+            &[("topology.kind", "chain")],
+        ),
         (("link.turnaround", "5ns"), &[("link.duplex", "half")]),
         (("link.burst", "2"), &[("link.duplex", "half")]),
         (("coherence.entries", "7"), &[filter]),
@@ -276,6 +281,46 @@ fn parameters_that_nothing_looks_at() {
         "requester group `host`: impossible configuration: requester.hot_lines = 50%: only a \
          skewed pattern has hot lines; leave it out",
     );
+}
+
+/// Whatever the links say, or a bus: devices are where they are.
+#[test]
+fn devices_on_switches_that_no_leaves_have() {
+    let mut listed = triangle();
+    listed.set("topology.per_switch", "2").unwrap();
+    says(
+        &listed,
+        "impossible configuration: topology.per_switch = 2: the links say what is on which \
+         switch; leave it out",
+    );
+    let mut bus = spec(&[("topology.kind", "bus")]);
+    bus.set("topology.placement", "halves").unwrap();
+    says(
+        &bus,
+        "impossible configuration: topology.placement = halves: it has no leaves: everything is \
+         in one place; leave it out",
+    );
+}
+
+/// It had been taken, and nothing was changed.
+#[test]
+fn a_value_for_all_groups_of_which_each_has_another() {
+    let mut spec = spec(&[]);
+    let of = |name: &str, depth: &str| Group {
+        name: name.to_owned(),
+        set: vec![("depth".to_owned(), depth.to_owned())],
+        ..Group::default()
+    };
+    spec.requesters = vec![of("fast", "8"), of("slow", "1")];
+    spec.set("requester.depth", "4").unwrap();
+    says(
+        &spec,
+        "impossible configuration: requester.depth = 4: every requester group has its own; give \
+         it to one, as GROUP.depth, or leave it out",
+    );
+    // One that has none has that of all.
+    spec.requesters[1].set.clear();
+    FabricConfig::new(&spec, 1).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
