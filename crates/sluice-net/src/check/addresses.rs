@@ -1,5 +1,6 @@
 //! Which requester sees which memory at which address.
 
+use super::coherence;
 use super::devices::Devices;
 use super::hierarchy::Reach;
 use super::nodes::Nodes;
@@ -122,6 +123,9 @@ impl Mapper<'_> {
             let named = |number: &usize| self.window(requester, &self.spec.ranges[*number]);
             ranges.iter().map(named).collect::<Result<_, _>>()?
         };
+        if windows.iter().any(|window| window.targets.len() > 1) {
+            coherence::check_blocks(&self.spec.raw)?;
+        }
         let alignment = Bytes(self.granularity.min(GRANULARITY_MIN));
         let home = HomeAgent::new(&windows, &self.devices.sizes, alignment);
         let home = home.map_err(|error| FabricError::Addresses {

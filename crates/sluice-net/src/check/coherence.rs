@@ -1,9 +1,13 @@
 //! Local caches, agents and filters.
 
 use crate::coherence::{CacheSettings, CoherenceSettings, NO_FILTER};
-use crate::params::{CacheParams, CoherenceParams};
+use crate::params::{CacheParams, CoherenceParams, MapParams};
 use sluice_cxl::coherence::Blocks;
 use sluice_params::{ConfigError, RawConfig};
+use sluice_units::LINE_BYTES;
+
+/// The policy that takes blocks.
+const BLOCK: &str = "block";
 
 /// The local cache of a group of requesters.
 pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigError> {
@@ -28,6 +32,32 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
         replacement: given.cache_replacement,
         notify: given.cache_clean,
     }))
+}
+
+/// Refuses aligned blocks whose lines are adjacent on a device and not at the hosts, since these are
+/// dealt out by less: a snoop names a place in the hosts' addresses, and so none of them.
+pub(super) fn check_blocks(raw: &RawConfig) -> Result<(), ConfigError> {
+    let given = CoherenceParams::new(raw);
+    let takes_blocks = given.victim.name == BLOCK || given.block_extends;
+    if given.filter.name == NO_FILTER || !takes_blocks || given.block_shape {
+        return Ok(());
+    }
+    let lines = match given.block_lines {
+        1 => 1,
+        2 | 3 => 2,
+        _ => 4,
+    };
+    if MapParams::new(raw).granularity.0 >= lines * LINE_BYTES {
+        return Ok(());
+    }
+    let keys = [
+        "map.granularity",
+        "coherence.block_lines",
+        "coherence.block_shape",
+    ];
+    let message = "the lines of a block are not adjacent at the hosts, so that no snoop of CXL \
+                   names it; give map.granularity = 256B, fewer lines, or block_shape = any";
+    Err(raw.impossible(&keys, message))
 }
 
 /// What the agents are, out of their parameters.

@@ -302,6 +302,42 @@ fn devices_on_switches_that_no_leaves_have() {
     );
 }
 
+/// Lines that are dealt out one by one are adjacent on a device alone. Aligned blocks of them had
+/// been taken, which no snoop of CXL can name.
+#[test]
+fn blocks_of_lines_that_hosts_have_apart() {
+    let blocks = [
+        ("coherence.filter", "endpoint"),
+        ("coherence.victim", "block"),
+        ("requester.cache_lines", "64"),
+    ];
+    for (granularity, lines, shape, count, is_refused) in [
+        ("64B", "4", "aligned", "4", true),
+        ("64B", "2", "aligned", "4", true),
+        ("128B", "4", "aligned", "4", true),
+        ("128B", "3", "aligned", "4", false),
+        ("256B", "4", "aligned", "4", false),
+        ("64B", "1", "aligned", "4", false),
+        ("64B", "4", "any", "4", false),
+        ("64B", "4", "aligned", "1", false),
+    ] {
+        let given = [
+            ("map.granularity", granularity),
+            ("coherence.block_lines", lines),
+            ("coherence.block_shape", shape),
+            ("endpoint.count", count),
+        ];
+        let spec = spec(&[&blocks[..], &given].concat());
+        let made = FabricConfig::new(&spec, 1).map(|_| ());
+        let what = format!("{granularity}, {lines} lines, {shape}, {count} endpoints: {made:?}");
+        assert_eq!(made.is_err(), is_refused, "{what}");
+        if let Err(error) = made {
+            let error = error.to_string();
+            assert!(error.contains("map.granularity = "), "{error}");
+        }
+    }
+}
+
 /// It had been taken, and nothing was changed.
 #[test]
 fn a_value_for_all_groups_of_which_each_has_another() {
