@@ -31,6 +31,10 @@ impl<A: Artifact> Host<'_, A> {
         self.sampled = self.totals();
         // In the midst of a phase unless nothing has happened yet.
         let begins = self.now == Ps::ZERO;
+        if !begins {
+            // Of all events, with where counting began.
+            self.hash.word(self.now.0);
+        }
         self.phase.forget(begins.then(|| self.mark()));
         self.marks.clear();
     }

@@ -238,6 +238,6 @@ pub struct HostStats {
     /// number; without marks of their own.
     pub marks: Vec<(u32, HostStats)>,
     /// FNV-1a, a word at a time, over the time and thread of every context switch, access and
-    /// barrier: equal runs have equal hashes.
+    /// barrier, and when counting began if there was a warm-up: equal runs have equal hashes.
     pub hash: u64,
 }

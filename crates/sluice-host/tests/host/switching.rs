@@ -182,6 +182,30 @@ fn equal_runs_are_equal() {
     assert_ne!(first.1, hash_of(2, Scheduling::Random).1);
 }
 
+/// Runs of one program to its end do the same. What is counted of them is not.
+#[test]
+fn a_hash_has_where_counting_began() {
+    let hashes = [0, 0, 2_000, 4_000].map(|warmup| {
+        let mut program = pages(6, 100);
+        let length = RunLength {
+            warmup,
+            measured: u64::MAX,
+            sample_every: Ps::ZERO,
+        };
+        let (stats, _) = simulate(
+            &switching(6),
+            flash("2us"),
+            &mut program,
+            length,
+            &mut |_| true,
+        );
+        stats.hash
+    });
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
+    assert_ne!(hashes[2], hashes[3]);
+}
+
 #[test]
 fn counting_begins_after_the_warm_up() {
     let mut program = Loop::new(1, vec![work(1000)], 0, 10_000);
