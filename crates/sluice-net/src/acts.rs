@@ -23,7 +23,7 @@ impl Engine {
                 Action::Serve { endpoint, packet } => {
                     let it = &mut self.packets[packet];
                     let requester = RequesterId(it.from.node().0);
-                    it.is_host = !it.is_write && self.requesters[requester].is_host();
+                    it.is_host &= self.requesters[requester].is_host();
                     if it.is_host {
                         self.answers.begin(packet);
                     }

@@ -1,6 +1,6 @@
 //! What hosts learn of their requests and their lines, beside what every requester does.
 
-use super::coherence::{Finished, Told};
+use super::coherence::{Finished, Told, WrittenBy};
 use super::ids::{PacketId, RequesterId};
 use super::packet::Packet;
 use super::parts::Part;
@@ -127,12 +127,17 @@ impl Answers {
     pub fn tell(&mut self, at: Ps, requester: RequesterId, told: Told) {
         let what = match told {
             Told::Snoop { addr, keeps } => HostNews::Snoop(addr, keeps),
-            // What a device did with the line is not known.
-            Told::Written { tag } => {
-                let reply = Reply {
-                    served_by: None,
-                    ..Reply::default()
-                };
+            Told::Written { tag, by } => {
+                let replies = &self.of_lines[requester];
+                let of = |by: &WrittenBy| *replies.get(usize::from(by.tag))?;
+                let mut reply = Reply::default();
+                match (by.as_ref().and_then(of), by) {
+                    (Some(noted), _) => reply.parts = noted.parts,
+                    (None, Some(by)) => reply.parts.dram = by.memory,
+                    (None, None) => {}
+                }
+                // It was looked for nowhere.
+                reply.served_by = None;
                 HostNews::Answer(tag, reply)
             }
         };

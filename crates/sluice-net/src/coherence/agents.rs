@@ -73,7 +73,12 @@ impl Agents {
                 at: packet.ready,
                 hops: packet.hops,
                 ends_without_data: !matches!(message.what, ToDevice::Read(_)),
-                from_memory: false,
+                ..Journey::default()
+            };
+        } else if matches!(message.what, ToDevice::WriteBack(_)) {
+            *traffic.journey(RequesterId(message.peer), message.tag) = Journey {
+                gives_up: true,
+                ..Journey::default()
             };
         }
         let agent = self.agent_of(traffic.endpoint(packet.to));
@@ -103,9 +108,12 @@ impl Agents {
             Cargo::Write {
                 then: Some(message),
             } => {
-                if carries(traffic, &message) {
-                    let journey = traffic.journey(RequesterId(message.peer), message.tag);
+                let carries = carries(traffic, &message);
+                let journey = traffic.journey(RequesterId(message.peer), message.tag);
+                if carries {
                     journey.parts[Part::Memory] = memory;
+                } else if journey.gives_up {
+                    journey.written_in = memory;
                 }
                 self.send(traffic, packets, now, message);
             }
@@ -135,7 +143,7 @@ impl Agents {
                     let requester = RequesterId(host);
                     self.delay(traffic, now, requester, tag);
                     let cargo = Cargo::Read { agent, tracker };
-                    ask_memory(traffic, packets, now, line, cargo, (requester, tag));
+                    ask_memory(traffic, packets, now, line, cargo, Some((requester, tag)));
                 }
                 DcohAction::Write { line, data } => {
                     if let Some(checked) = &mut traffic.checked {
@@ -171,8 +179,9 @@ impl Agents {
                 checked.stored(line, data);
             }
         }
-        let nobody = (RequesterId(0), 0);
-        ask_memory(traffic, packets, now, line, Cargo::Write { then }, nobody);
+        let by = then.map(|message| (RequesterId(message.peer), message.tag));
+        let by = by.filter(|(requester, tag)| traffic.journey(*requester, *tag).gives_up);
+        ask_memory(traffic, packets, now, line, Cargo::Write { then }, by);
     }
 
     /// Sends an agent's message from the endpoint of its line.
@@ -253,16 +262,19 @@ fn ask_memory(
     now: Ps,
     line: u64,
     cargo: Cargo,
-    request: (RequesterId, u16),
+    by: Option<(RequesterId, u16)>,
 ) {
     let (endpoint, addr) = traffic.lines.find(line);
     let channel = match cargo {
         Cargo::Write { .. } => Channel::RwD,
         Cargo::Read { .. } | Cargo::Up { .. } | Cargo::Down { .. } => Channel::Req,
     };
-    let from = request.0.node().port_id();
+    let (requester, tag) = by.unwrap_or((RequesterId(0), 0));
+    let from = requester.node().port_id();
     let mut packet = Packet::new(from, traffic.port_id(endpoint), channel, addr, now);
-    packet.tag = u64::from(request.1);
+    packet.tag = u64::from(tag);
+    // A host hears where the time went.
+    packet.is_host = by.is_some();
     packet.logical = traffic.lines.logical(endpoint, addr);
     let packet = traffic.load(packets, packet, cargo);
     traffic.actions.push(Action::Serve { endpoint, packet });

@@ -13,7 +13,7 @@ mod requesters;
 mod stats;
 mod traffic;
 
-pub(super) use peer::Told;
+pub(super) use peer::{Told, WrittenBy};
 pub(super) use requesters::{Finished, Issue, RequesterSetup};
 pub use stats::CoherenceStats;
 pub(super) use traffic::{AccessId, Action};

@@ -12,7 +12,14 @@ pub(crate) enum Told {
     /// A snoop has left it so much of a line, by the requester's address.
     Snoop { addr: u64, keeps: State },
     /// The memory has a line that it gave up with this tag.
-    Written { tag: u32 },
+    Written { tag: u32, by: Option<WrittenBy> },
+}
+
+/// The message by which memory got a line: its tag, and what memory took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrittenBy {
+    pub tag: u16,
+    pub memory: Ps,
 }
 
 /// A line that a host has.
@@ -35,6 +42,8 @@ pub(super) struct HostSide {
     pub changed: Vec<u64>,
     /// Lines that memory has got since the host last heard.
     pub written: Vec<u64>,
+    /// The message that was answered last, if it was that of such a line.
+    pub written_by: Option<WrittenBy>,
     /// Lines that were given up and are not in memory yet, with the tags of that.
     writes: Vec<(u64, u32)>,
 }
@@ -47,6 +56,7 @@ impl HostSide {
             lines: BTreeMap::new(),
             changed: Vec::new(),
             written: Vec::new(),
+            written_by: None,
             writes: Vec::new(),
         }
     }
@@ -88,11 +98,14 @@ impl HostSide {
             }
             told(Told::Snoop { addr, keeps });
         }
+        let by = self.written_by.take();
         self.writes.retain(|(line, tag)| {
             // The host may ask for the line anew as soon as memory has it.
-            let waits = cache.is_asked(*line) && !self.written.contains(line);
+            let is_written = self.written.contains(line);
+            let waits = cache.is_asked(*line) && !is_written;
             if !waits {
-                told(Told::Written { tag: *tag });
+                let by = by.filter(|_| is_written);
+                told(Told::Written { tag: *tag, by });
             }
             waits
         });

@@ -1,7 +1,7 @@
 //! At the requesters: accesses that a local cache serves or asks for, snoops, what comes back.
 
 use super::CacheSettings;
-use super::peer::HostSide;
+use super::peer::{HostSide, WrittenBy};
 use super::traffic::{AccessId, Action, Cargo, Journey, Traffic, is_request};
 use crate::ids::{PacketId, RequesterId};
 use crate::packet::{Packet, Slab};
@@ -281,6 +281,12 @@ impl Requesters {
             None => self.receive_without_cache(requester, &message),
         }
         self.ended = *traffic.journey(requester, message.tag);
+        if let (Some(host), ToHost::Done(_)) = (&mut self.requesters[requester].host, message.what)
+        {
+            let memory = self.ended.written_in;
+            let tag = message.tag;
+            host.written_by = self.ended.gives_up.then_some(WrittenBy { tag, memory });
+        }
         let mut done = std::mem::take(&mut self.out.done);
         for (access, data) in &done {
             self.performed(traffic, requester, AccessId(*access), *data);

@@ -58,6 +58,10 @@ pub(super) struct Journey {
     pub ends_without_data: bool,
     /// Whether memory has been read for it.
     pub from_memory: bool,
+    /// Whether it is of no request, but of a line that is given up and goes to memory.
+    pub gives_up: bool,
+    /// What memory took for that line.
+    pub written_in: Ps,
 }
 
 /// Numbers of lines, by where they are on the endpoints: one endpoint's after the other's, so that

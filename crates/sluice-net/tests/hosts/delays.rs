@@ -1,10 +1,10 @@
 //! SkyByte's long-delay messages on a link.
 
 use crate::rig::{direct, run};
-use sluice_host::{Host, HostConfig, Instr, Program, Step};
+use sluice_host::{Host, HostConfig, HostStats, Instr, Program, Step};
 use sluice_model::Device;
 use sluice_net::{EndpointId, Fabric, FabricConfig, Hosts, Length, RequesterId};
-use sluice_testkit::core_rig::{Loop, config, host, load};
+use sluice_testkit::core_rig::{Loop, config, host, load, store};
 use sluice_units::{Bytes, Ps};
 
 /// A CXL-SSD whose every new page is a miss of 30 us.
@@ -194,4 +194,56 @@ fn coherent_lines_have_the_hits_and_the_flash_of_their_device() {
     let behind = parts.total() - (parts.protocol + parts.indexing + parts.dram);
     assert_eq!(time.flash, behind);
     assert!(behind >= Ps::from_us(30) * misses, "{behind}");
+}
+
+/// Stores to more lines of coherent memory than a host has room for: what it counted, which is what
+/// the device did if there is one.
+fn give_up(rounds: u64, endpoint: &[(&str, &str)], device: Option<Device>) -> HostStats {
+    let coherent = [
+        ("coherence.filter", "endpoint"),
+        ("coherence.entries", "4096"),
+        ("packet.flits", "256b"),
+        ("link.bandwidth", "16000"),
+    ];
+    let spec = direct(&[&coherent[..], endpoint].concat());
+    let mut fabric = Fabric::new(&FabricConfig::new(&spec, 1).unwrap()).unwrap();
+    if let Some(device) = device {
+        fabric.put_device(EndpointId(0), device, Ps::ZERO);
+    }
+    let mut host = host();
+    host.cpu.l3.lines = 1024;
+    (host.cpu.l1.lines, host.cpu.l2.lines) = (512, 512);
+    let mut program = Loop::new(1, vec![store(0, 0)], 64, rounds);
+    let mut hosts = Hosts::new(fabric);
+    hosts.seat(RequesterId(0), 0, Host::with_port(&host, &mut program));
+    while hosts.step(&mut |_| ()).unwrap() {}
+    let stats = hosts.hosts().next().unwrap().1.results();
+    let time = &stats.memory.access_time;
+    let writes = stats.memory.requests.device_writes;
+    assert!(writes > rounds - 2_200, "{writes} of {rounds}");
+    assert_eq!(u128::from(time.total().0), stats.memory.latency.sum());
+    if let Some(device) = hosts.device(EndpointId(0)) {
+        let parts = device.stats().parts;
+        let behind = parts.total() - (parts.protocol + parts.indexing + parts.dram);
+        assert_eq!((time.device_dram, time.flash), (parts.dram, behind));
+    }
+    stats
+}
+
+/// What memory takes for a line that goes back to it is the memory's time, as for one that is read.
+/// All of that had been called the link's.
+#[test]
+fn lines_that_are_given_up_have_the_time_of_their_memory() {
+    let stats = give_up(10_000, &[], Some(flash()));
+    assert!(stats.memory.access_time.flash >= Ps::from_us(30) * (10_000 / 64));
+    let fixed = [
+        ("endpoint.type", "fixed"),
+        ("endpoint.read", "50ns"),
+        ("endpoint.write", "70ns"),
+    ];
+    let stats = give_up(10_000, &fixed, None);
+    let (requests, time) = (stats.memory.requests, stats.memory.access_time);
+    let reads = requests.device_read_hits + requests.device_read_misses;
+    let due = Ps::from_ns(50) * reads + Ps::from_ns(70) * requests.device_writes;
+    assert_eq!(time.device_dram, due);
 }
