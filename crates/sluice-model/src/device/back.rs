@@ -275,8 +275,8 @@ impl<O: Observer> Back<O> {
         self.nand.programmed_at(at)
     }
 
-    /// Programs the page. Says whether it was: a refusal is counted, and `is_read_only` says so from
-    /// then on.
+    /// Programs the page. Says whether it was: a refusal is counted, and `is_read_only` says so
+    /// from then on.
     fn program(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
         let page = Written {
             lpn,

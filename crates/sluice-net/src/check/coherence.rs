@@ -34,8 +34,8 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
     }))
 }
 
-/// Refuses aligned blocks whose lines are adjacent on a device and not at the hosts, since these are
-/// dealt out by less: a snoop names a place in the hosts' addresses, and so none of them.
+/// Refuses aligned blocks whose lines are adjacent on a device and not at the hosts, to which less
+/// is dealt out in a row: a snoop names a place in the hosts' addresses, and so none of them.
 pub(super) fn check_blocks(raw: &RawConfig) -> Result<(), ConfigError> {
     let given = CoherenceParams::new(raw);
     let takes_blocks = given.victim.name == BLOCK || given.block_extends;

@@ -15,5 +15,6 @@ mod refused;
 mod rig;
 mod routing;
 mod sockets;
+mod unused;
 mod ways;
 mod whole;

@@ -12,7 +12,7 @@ fn group(name: &str, count: u32) -> Group {
 }
 
 /// Two requesters and two memories around a triangle of switches.
-fn triangle() -> FabricSpec {
+pub fn triangle() -> FabricSpec {
     let mut spec = spec(&[("topology.kind", "list")]);
     spec.requesters = vec![group("host", 2)];
     spec.endpoints = vec![group("mem", 2)];
@@ -56,7 +56,7 @@ fn range(name: &str, base: u64, target: &str) -> RangeSpec {
     }
 }
 
-fn says(spec: &FabricSpec, message: &str) {
+pub fn says(spec: &FabricSpec, message: &str) {
     assert_eq!(refused(spec).to_string(), message);
 }
 
@@ -202,161 +202,6 @@ fn packets_of_more_than_memory_serves() {
         assert!(error.contains("packet.payload = 4096"), "{error}");
         crate::rig::fabric(&spec(&[other]));
     }
-}
-
-/// What means nothing is refused if it was given, and taken where it means something; what a preset
-/// has for all may mean nothing.
-#[test]
-fn parameters_that_nothing_looks_at() {
-    let star = ("topology.kind", "star");
-    let cache = ("requester.cache_lines", "64");
-    let filter = ("coherence.filter", "endpoint");
-    let dram = ("endpoint.type", "dram");
-    for ((key, value), with) in [
-        (
-            ("topology.spines", "9"),
-            &[("topology.kind", "spine-leaf")][..],
-        ),
-        (("topology.arity", "4"), &[("topology.kind", "tree")]),
-        (("topology.per_switch", "3"), &[("topology.kind", "ring")]),
-        (
-            ("topology.placement", "alternate"),
-            &[("topology.kind", "chain")],
-        ),
-        (("link.turnaround", "5ns"), &[("link.duplex", "half")]),
-        (("link.burst", "2"), &[("link.duplex", "half")]),
-        (("coherence.entries", "7"), &[filter]),
-        (("requester.cache_replacement", "fifo"), &[cache, filter]),
-        (("requester.cache_ways", "4"), &[cache, filter]),
-        (("requester.cache_clean", "notified"), &[cache, filter]),
-        (
-            ("requester.hot_lines", "50%"),
-            &[("requester.pattern", "skewed")],
-        ),
-        (
-            ("requester.hot_requests", "50%"),
-            &[("requester.pattern", "skewed")],
-        ),
-        (
-            ("endpoint.dram_queue", "4"),
-            &[dram, ("endpoint.dram_order", "fr-fcfs")],
-        ),
-        (("endpoint.dram", "ddr4-2400"), &[dram]),
-        (("endpoint.read", "7ns"), &[("endpoint.type", "fixed")]),
-        (("packet.header", "32"), &[("packet.flits", "none")]),
-        (("switch.latency", "1us"), &[]),
-    ] {
-        let mut one = spec(&[star]);
-        let otherwise: &[(&str, &str)] = match key {
-            "endpoint.read" => &[dram],
-            "packet.header" => &[("packet.flits", "256b")],
-            "switch.latency" => &[("topology.kind", "bus")],
-            _ => &[],
-        };
-        for (key, value) in otherwise {
-            one.raw.set(key, value).unwrap();
-        }
-        // As a file's table has it.
-        one.raw.set(key, value).unwrap();
-        FabricConfig::new(&one, 1).unwrap_or_else(|error| panic!("{error}"));
-        one.set(key, value).unwrap();
-        let error = refused(&one).to_string();
-        let begin = format!("impossible configuration: {key} = {value}: ");
-        assert!(error.starts_with(&begin), "{error}");
-        let mut used = spec(&[star]);
-        for (key, value) in with.iter().chain([&(key, value)]) {
-            used.set(key, value).unwrap();
-        }
-        FabricConfig::new(&used, 1).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let mut switches = spec(&[star]);
-    switches.set("switch.count", "3").unwrap();
-    refused(&switches);
-    let mut groups = triangle();
-    groups.requesters[0]
-        .set
-        .push(("hot_lines".to_owned(), "50%".to_owned()));
-    says(
-        &groups,
-        "requester group `host`: impossible configuration: requester.hot_lines = 50%: only a \
-         skewed pattern has hot lines; leave it out",
-    );
-}
-
-/// Whatever the links say, or a bus: devices are where they are.
-#[test]
-fn devices_on_switches_that_no_leaves_have() {
-    let mut listed = triangle();
-    listed.set("topology.per_switch", "2").unwrap();
-    says(
-        &listed,
-        "impossible configuration: topology.per_switch = 2: the links say what is on which \
-         switch; leave it out",
-    );
-    let mut bus = spec(&[("topology.kind", "bus")]);
-    bus.set("topology.placement", "halves").unwrap();
-    says(
-        &bus,
-        "impossible configuration: topology.placement = halves: it has no leaves: everything is \
-         in one place; leave it out",
-    );
-}
-
-/// Lines that are dealt out one by one are adjacent on a device alone. Aligned blocks of them had
-/// been taken, which no snoop of CXL can name.
-#[test]
-fn blocks_of_lines_that_hosts_have_apart() {
-    let blocks = [
-        ("coherence.filter", "endpoint"),
-        ("coherence.victim", "block"),
-        ("requester.cache_lines", "64"),
-    ];
-    for (granularity, lines, shape, count, is_refused) in [
-        ("64B", "4", "aligned", "4", true),
-        ("64B", "2", "aligned", "4", true),
-        ("128B", "4", "aligned", "4", true),
-        ("128B", "3", "aligned", "4", false),
-        ("256B", "4", "aligned", "4", false),
-        ("64B", "1", "aligned", "4", false),
-        ("64B", "4", "any", "4", false),
-        ("64B", "4", "aligned", "1", false),
-    ] {
-        let given = [
-            ("map.granularity", granularity),
-            ("coherence.block_lines", lines),
-            ("coherence.block_shape", shape),
-            ("endpoint.count", count),
-        ];
-        let spec = spec(&[&blocks[..], &given].concat());
-        let made = FabricConfig::new(&spec, 1).map(|_| ());
-        let what = format!("{granularity}, {lines} lines, {shape}, {count} endpoints: {made:?}");
-        assert_eq!(made.is_err(), is_refused, "{what}");
-        if let Err(error) = made {
-            let error = error.to_string();
-            assert!(error.contains("map.granularity = "), "{error}");
-        }
-    }
-}
-
-/// It had been taken, and nothing was changed.
-#[test]
-fn a_value_for_all_groups_of_which_each_has_another() {
-    let mut spec = spec(&[]);
-    let of = |name: &str, depth: &str| Group {
-        name: name.to_owned(),
-        set: vec![("depth".to_owned(), depth.to_owned())],
-        ..Group::default()
-    };
-    spec.requesters = vec![of("fast", "8"), of("slow", "1")];
-    spec.set("requester.depth", "4").unwrap();
-    says(
-        &spec,
-        "impossible configuration: requester.depth = 4: every requester group has its own; give \
-         it to one, as GROUP.depth, or leave it out",
-    );
-    // One that has none has that of all.
-    spec.requesters[1].set.clear();
-    FabricConfig::new(&spec, 1).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
