@@ -153,7 +153,7 @@ impl Tree {
                 root.insert(1, u64::MAX, right);
                 self.root = self.take(root);
                 self.height += 1;
-                rec.store(self.key_at(self.root, 0));
+                self.clear_keys(rec, self.root, 0);
                 rec.store(self.value_at(self.root, 0));
                 return;
             }
@@ -246,16 +246,23 @@ impl Tree {
         self.nodes[id as usize].insert(at, key, value);
     }
 
-    /// Moves the entries from `at` on by one: every line of keys and values from there.
+    /// Moves the entries from `at` on by one: every line of keys and values from there to the place
+    /// that the last one goes to.
     fn shift(&self, rec: &mut Recorder, id: u32, at: usize, before: Loaded) {
-        let used = self.nodes[id as usize].used.clamp(at + 1, FAN);
-        for entry in (at / LINE_KEYS * LINE_KEYS..used).step_by(LINE_KEYS) {
+        let last = self.nodes[id as usize].used;
+        for entry in (at / LINE_KEYS * LINE_KEYS..=last).step_by(LINE_KEYS) {
             for addr in [self.key_at(id, entry), self.value_at(id, entry)] {
                 let line = rec.load_after(addr, before);
                 rec.work(SHIFT);
                 rec.store_after(addr, line);
             }
         }
+    }
+
+    /// Makes the keys from `entry` on those of entries that are not used.
+    fn clear_keys(&self, rec: &mut Recorder, id: u32, entry: usize) {
+        let lines = (entry..FAN).step_by(LINE_KEYS);
+        lines.for_each(|entry| rec.store(self.key_at(id, entry)));
     }
 
     /// Splits a full node and puts an entry in one of the halves. The bound of the left half, and
@@ -281,6 +288,8 @@ impl Tree {
             rec.load_after(self.value_at(id, from), before);
             rec.store(self.value_at(right, to));
         }
+        self.clear_keys(rec, id, mid);
+        self.clear_keys(rec, right, FAN - mid);
         if at < mid {
             self.put(rec, id, at, key, value, before);
         } else {
@@ -294,8 +303,9 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::record::told;
-    use proptest::{prop_assert_eq, proptest};
-    use std::collections::BTreeMap;
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+    use sluice_host::MemOp;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn tree(keys: &BTreeMap<u64, u32>, fill: usize) -> Tree {
         let mut arena = Arena::default();
@@ -324,6 +334,45 @@ mod tests {
                 });
             }
             prop_assert_eq!(tree.entries(), map.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    /// The lines of keys of a node, then those of values: what is in each.
+    fn lines(node: &Node) -> Vec<Vec<u64>> {
+        let keys = node.keys.chunks(LINE_KEYS).map(<[u64]>::to_vec);
+        let values = node.values.map(u64::from);
+        keys.chain(values.chunks(LINE_KEYS).map(<[u64]>::to_vec))
+            .collect()
+    }
+
+    proptest! {
+        /// Of a node that is new, all lines of keys are: those that are not used are the greatest.
+        #[test]
+        fn every_line_that_changes_is_stored_to(
+            keys in proptest::collection::btree_set(0_u64..1 << 40, 1..700), in_order: bool,
+        ) {
+            let mut tree = tree(&BTreeMap::new(), 24);
+            let mut keys: Vec<u64> = keys.into_iter().collect();
+            if !in_order {
+                keys.sort_unstable_by_key(|key| sluice_units::splitmix(*key));
+            }
+            for (n, key) in (1..).zip(keys) {
+                let before: Vec<_> = tree.nodes.iter().map(lines).collect();
+                let ((), told) = told(|rec| tree.insert(rec, key, n));
+                let stores = told.iter().filter(|instr| instr.op == MemOp::Store);
+                let stored: BTreeSet<u64> = stores.map(|instr| instr.addr / 64).collect();
+                for (id, now) in tree.nodes.iter().map(lines).enumerate() {
+                    for (line, is) in now.iter().enumerate() {
+                        let was = before.get(id).map(|node| &node[line]);
+                        let is_changed = match was {
+                            Some(was) => was != is,
+                            None => line < FAN / LINE_KEYS || is.iter().any(|value| *value > 0),
+                        };
+                        let at = tree.key_at(id as u32, line * LINE_KEYS) / 64;
+                        prop_assert!(!is_changed || stored.contains(&at), "{n}: {id}, {line}");
+                    }
+                }
+            }
         }
     }
 
