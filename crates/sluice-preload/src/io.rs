@@ -52,18 +52,20 @@ fn is_own(pid: pid_t) -> bool {
     pid == unsafe { libc::getpid() }
 }
 
-/// Whether a descriptor's calls wait.
-fn blocks(fd: c_int) -> bool {
+/// Whether a file was opened so, or has become so.
+fn has_flag(fd: c_int, flag: c_int) -> bool {
     // SAFETY: asks only.
     let set = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    set != -1 && set & libc::O_NONBLOCK == 0
+    set != -1 && set & flag != 0
 }
 
-/// What becomes of the rest of a long write. A file takes it whatever its flags.
+/// What becomes of the rest of a long write. A file takes it whatever its flags; what is added to
+/// one by several processes stays together.
 fn write_on(fd: c_int, _: c_int) -> Rest {
     match kind(fd) {
         Kind::Messages => Rest::Belongs,
-        Kind::Row if !blocks(fd) => Rest::Stays,
+        Kind::File if has_flag(fd, libc::O_APPEND) => Rest::Belongs,
+        Kind::Row if has_flag(fd, libc::O_NONBLOCK) => Rest::Stays,
         _ => Rest::Follows,
     }
 }
@@ -89,8 +91,9 @@ fn is_stream(fd: c_int) -> bool {
 fn send_on(fd: c_int, flags: c_int) -> Rest {
     match is_stream(fd) {
         false => Rest::Belongs,
-        true if flags & libc::MSG_DONTWAIT == 0 && blocks(fd) => Rest::Follows,
-        true => Rest::Stays,
+        true if flags & libc::MSG_DONTWAIT != 0 => Rest::Stays,
+        true if has_flag(fd, libc::O_NONBLOCK) => Rest::Stays,
+        true => Rest::Follows,
     }
 }
 

@@ -1,6 +1,7 @@
-/* Messages that are longer than what is moved at once, and bytes that the kernel has not sent yet
-   when the call is over. */
+/* Messages that are longer than what is moved at once, also as added to a file, and bytes that the
+   kernel has not sent yet when the call is over. */
 #include "abuse.h"
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -94,11 +95,42 @@ static void lent(int by_message) {
     CHECK(got == sent && memcmp(to, from, sent) == 0);
 }
 
+/* What several processes add to a file stays together. */
+static void added(void) {
+    enum { WRITERS = 3, TIMES = 8 };
+    char path[] = "/tmp/sluice-abuse-XXXXXX", *bytes = (char *)filled(PAGES);
+    int file = mkstemp(path), start[2];
+    CHECK(file >= 0 && unlink(path) == 0 && pipe(start) == 0);
+    CHECK(fcntl(file, F_SETFL, O_APPEND) == 0);
+    pid_t writers[WRITERS];
+    for (int n = 0; n < WRITERS; n++) {
+        writers[n] = fork();
+        if (writers[n] != 0)
+            continue;
+        close(start[1]);
+        memset(bytes, 'a' + n, LONG);
+        CHECK(read(start[0], bytes, 1) == 0);
+        bytes[0] = (char)('a' + n);
+        for (int time = 0; time < TIMES; time++)
+            CHECK(write(file, bytes, LONG) == LONG);
+        _exit(0);
+    }
+    close(start[1]);
+    for (int n = 0; n < WRITERS; n++)
+        child_was_well(writers[n]);
+    for (off_t n = 0; n < WRITERS * TIMES; n++) {
+        CHECK(pread(file, bytes, LONG, n * LONG) == LONG);
+        CHECK(bytes[0] >= 'a' && memcmp(bytes, bytes + 1, LONG - 1) == 0);
+    }
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
     if (strcmp(arguments[1], "whole") == 0)
         whole();
+    else if (strcmp(arguments[1], "added") == 0)
+        added();
     else if (strcmp(arguments[1], "lent") == 0)
         lent(0);
     else if (strcmp(arguments[1], "lent-by-message") == 0)
