@@ -29,6 +29,7 @@ use crate::own_uffd::ioctl;
 use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
 use crate::seal::{MSEAL, mseal};
+use crate::segments::{shmat, shmdt};
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_ulong, c_void, pid_t};
 use sluice_region::PAGE;
@@ -204,6 +205,8 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             }
             libc::SYS_set_tid_address => ids::set_address(a, || by_libc(number, args)),
             libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),
+            libc::SYS_shmat => shmat(a as c_int, b as *const _, c as c_int) as c_long,
+            libc::SYS_shmdt => shmdt(a as *const c_void).into(),
             MSEAL => mseal(a as *mut c_void, b, word(c)).into(),
             libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),
             _ => return None,

@@ -72,6 +72,7 @@ mod resolver;
 mod same_stacks;
 mod scan;
 mod seal;
+mod segments;
 mod shared;
 mod spawn;
 mod static_tls;

@@ -2,8 +2,7 @@
 //! where it is. How much stays is counted, so that nobody takes it for memory on the device.
 
 use crate::device::engine;
-use crate::next;
-use libc::{c_int, c_void};
+use libc::c_int;
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, is_memory_file};
 use sluice_runtime::{Engine, shmem::client};
@@ -78,53 +77,4 @@ pub fn moved(
 fn is_device(engine: &Engine, fd: c_int) -> bool {
     let device = engine.dax_identity();
     device.is_some() && file_identity(fd) == device
-}
-
-/// `shmat` over what is there (`linux/shm.h`).
-const SHM_REMAP: c_int = 0o40000;
-
-next!(next_shmat: c"shmat"(id: c_int, addr: *const c_void, flags: c_int) -> *mut c_void);
-
-/// # Safety
-/// C contract of `shmat`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shmat(id: c_int, addr: *const c_void, flags: c_int) -> *mut c_void {
-    if flags & SHM_REMAP != 0
-        && let Some(bytes) = bytes_of(id)
-    {
-        cut(addr as usize, bytes);
-    }
-    // SAFETY: passed on.
-    let at = unsafe { next_shmat(id, addr, flags) };
-    if at != libc::MAP_FAILED {
-        let before = sluice_region::errno();
-        if let Some(bytes) = bytes_of(id) {
-            mapped(at as usize, bytes, -1, true, flags & libc::SHM_RDONLY == 0);
-        }
-        crate::buffers::set_errno(before);
-    }
-    at
-}
-
-/// Size of a System V segment.
-fn bytes_of(id: c_int) -> Option<usize> {
-    // SAFETY: plain data, for which zeros are valid; the call fills it, or fails.
-    unsafe {
-        let mut told: libc::shmid_ds = core::mem::zeroed();
-        (libc::shmctl(id, libc::IPC_STAT, &raw mut told) == 0).then_some(told.shm_segsz)
-    }
-}
-
-next!(next_shmdt: c"shmdt"(addr: *const c_void) -> c_int);
-
-/// # Safety
-/// C contract of `shmdt`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shmdt(addr: *const c_void) -> c_int {
-    let placed = client::mapping_of(addr as usize).filter(|(start, _)| *start == addr as usize);
-    if let Some((start, len)) = placed {
-        cut(start, len);
-    }
-    // SAFETY: passed on.
-    unsafe { next_shmdt(addr) }
 }

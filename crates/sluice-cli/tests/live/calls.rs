@@ -40,6 +40,13 @@ fn the_end_of_a_thread_is_seen_where_no_page_was() {
     all_well(helper!("abuse_ends.c"), &["cloned", "named"]);
 }
 
+/// The device went on with memory that was a segment's: forks failed, and after the segment's end
+/// the program could not have its addresses again.
+#[test]
+fn a_segment_may_lie_over_memory_of_the_device() {
+    all_well(helper!("abuse_segments.c"), &["over", "beside"]);
+}
+
 /// Each ended with `EFAULT`.
 #[test]
 fn small_records_may_have_left() {
