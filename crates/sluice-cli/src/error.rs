@@ -241,4 +241,7 @@ pub enum KvmError {
     /// The guest did something else than to halt.
     #[error("a guest that halts ended otherwise: {0}")]
     Exit(String),
+    /// The processor is of another kind than guests.
+    #[error("guests are for x86-64, and this processor is {0}")]
+    Machine(&'static str),
 }

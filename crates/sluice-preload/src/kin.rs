@@ -10,7 +10,9 @@ use crate::altstack::sigaltstack;
 use crate::beside::{self, Function};
 use crate::buffers::{Text, Texts, with_pages};
 use crate::change::{mprotect, mremap, munmap};
-use crate::descriptors::{close, close_range, dup2, dup3};
+#[cfg(target_arch = "x86_64")]
+use crate::descriptors::dup2;
+use crate::descriptors::{close, close_range, dup3};
 use crate::device::engine;
 use crate::dispatch::{by_libc, comes_back};
 use crate::exec::leaving;
@@ -38,6 +40,14 @@ next!(next_fork: c"_Fork"() -> pid_t);
 next!(next_clone: c"clone"(
     function: Function, stack: *mut c_void, flags: c_int, argument: *mut c_void,
     parent: *mut pid_t, tls: *mut c_void, child: *mut pid_t) -> c_int);
+
+/// Numbers that the crate of the C library's constants lacks for one architecture.
+#[cfg(target_arch = "x86_64")]
+const LIMITS: [c_long; 2] = [libc::SYS_getrlimit, libc::SYS_setrlimit];
+#[cfg(target_arch = "aarch64")]
+const LIMITS: [c_long; 2] = [163, 164];
+const SYS_GETRLIMIT: c_long = LIMITS[0];
+const SYS_SETRLIMIT: c_long = LIMITS[1];
 
 /// What the kernel reads and writes for a call that makes a child: an address and bytes of each.
 type Used = [(usize, usize); 4];
@@ -280,10 +290,8 @@ pub unsafe extern "C-unwind" fn syscall(
             libc::SYS_prlimit64 => {
                 prlimit(a as pid_t, b as c_int, c as *const _, d as *mut _).into()
             }
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_getrlimit => getrlimit(a as c_int, b as *mut _).into(),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_setrlimit => setrlimit(a as c_int, b as *const _).into(),
+            SYS_GETRLIMIT => getrlimit(a as c_int, b as *mut _).into(),
+            SYS_SETRLIMIT => setrlimit(a as c_int, b as *const _).into(),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
             _ => minding(number, args)
                 .or_else(|| making_durable(number, &args))

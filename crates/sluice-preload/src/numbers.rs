@@ -13,9 +13,9 @@ use crate::next;
 use crate::numbered::{Call, epoll_pwait, epoll_pwait2, held, ppoll, pselect, rt_sigsuspend};
 use crate::status::statx;
 use crate::taken::{getsockopt, mq_timedreceive, mq_timedsend, msgrcv, msgsnd};
+use crate::waits::{accept, accept4};
 #[cfg(target_arch = "x86_64")]
-use crate::waits::select;
-use crate::waits::{accept, accept4, poll};
+use crate::waits::{poll, select};
 use core::ptr::null_mut;
 use libc::{c_int, c_long};
 
@@ -129,6 +129,7 @@ calls! {
     SYS_setsockopt setsockopt(0, 1, 2, 3, 4);
     SYS_epoll_pwait epoll_pwait(0, 1, 2, 3, 4, 5);
     SYS_epoll_pwait2 epoll_pwait2(0, 1, 2, 3, 4, 5);
+    #[cfg(target_arch = "x86_64")]
     SYS_poll poll(0, 1, 2);
     SYS_ppoll ppoll(0, 1, 2, 3, 4);
     #[cfg(target_arch = "x86_64")]

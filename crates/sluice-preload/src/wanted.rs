@@ -10,7 +10,12 @@ use sluice_runtime::{Engine, Trap};
 pub const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 /// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
 const NOT_PLACED: c_int =
-    libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | libc::MAP_32BIT | libc::MAP_LOCKED;
+    libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | LOW | libc::MAP_LOCKED;
+/// Below what 32 bits reach: only this architecture has a flag for it.
+#[cfg(target_arch = "x86_64")]
+const LOW: c_int = libc::MAP_32BIT;
+#[cfg(target_arch = "aarch64")]
+const LOW: c_int = 0;
 
 /// The part of a request that says what kind of mapping it is.
 #[derive(Clone, Copy)]

@@ -244,8 +244,9 @@ impl ThreadCount {
     /// Threads of the program, those included that no library call made.
     fn get(&self) -> u64 {
         match stat(self.fd) {
-            // The directory has a link for itself, one for its parent, and one a thread.
-            Ok(told) if told.st_ino == self.inode => told.st_nlink.saturating_sub(2 + self.own),
+            Ok(told) if told.st_ino == self.inode => {
+                entries(told.st_nlink).saturating_sub(self.own)
+            }
             Ok(_) => {
                 Lost::check("the list of threads", libc::EBADF);
                 u64::MAX
@@ -283,6 +284,12 @@ fn memory_is_callers_alone() -> Option<bool> {
     }
 }
 
+/// Threads that a list of them has, by its links: one is its own, one its parent's. How wide the
+/// kernel counts links depends on the architecture.
+fn entries(links: impl Into<u64>) -> u64 {
+    links.into().saturating_sub(2)
+}
+
 /// Lets other threads that wait for this CPU run first.
 pub fn yield_cpu() {
     // SAFETY: no pointers.
@@ -298,7 +305,7 @@ pub fn threads_of_process() -> Result<u64, i32> {
     let told = stat(fd);
     // SAFETY: opened above, and nobody else's.
     let _ = unsafe { sys!(libc::SYS_close, fd) };
-    told.map(|told| told.st_nlink.saturating_sub(2))
+    told.map(|told| entries(told.st_nlink))
 }
 
 fn open_tasks() -> Result<i32, i32> {

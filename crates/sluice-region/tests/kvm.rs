@@ -2,6 +2,8 @@
 //! mapped costs one fault, and a page that is mapped none, whether the processor runs the guest or
 //! the kernel interprets it. Without `/dev/kvm` nothing is tested, and a line says so.
 
+#![cfg(target_arch = "x86_64")]
+
 use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::{Kvm, VcpuExit, VcpuFd, VmFd};
 use sluice_region::{

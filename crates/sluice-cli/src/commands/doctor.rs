@@ -2,7 +2,7 @@
 
 use crate::emulator::kvm::{Kvm, probe_kvm};
 use crate::emulator::{self, qemu};
-use crate::error::Error;
+use crate::error::{Error, KvmError};
 use crate::program;
 use clap::Args;
 use sluice_region::{UffdKind, lock_limit, probe};
@@ -150,6 +150,7 @@ fn kvm() -> Finding {
             ),
             Some(format!("a host with hardware virtualisation; {mend}")),
         ),
+        Kvm::Missing(why @ KvmError::Machine(_)) => (why.to_string(), Some(mend.to_owned())),
         Kvm::Missing(why) => (
             why.to_string(),
             Some(format!(
