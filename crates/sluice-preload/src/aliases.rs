@@ -1,11 +1,9 @@
 //! Other names by which the C library exports functions that are hooked. Some are for its own other
 //! libraries, some for programs that wrap a function by one of their own.
 
-#[cfg(target_arch = "x86_64")]
-use crate::beside;
 use crate::{
-    advice, asked, calls, change, descriptors, held, io, kin, limit_calls, locks, malloc, many,
-    map, names, owned, resolver, spawn, status, streams, system, taken, waits,
+    advice, asked, beside, calls, change, descriptors, held, io, kin, limit_calls, locks, malloc,
+    many, map, names, owned, resolver, spawn, status, streams, system, taken, waits,
 };
 
 /// Functions that are another one: all registers and the stack are as they were.
@@ -27,7 +25,6 @@ macro_rules! also {
 #[cfg(target_arch = "x86_64")]
 also! {
     __arch_prctl = asked::arch_prctl;
-    __vfork = beside::vfork;
 }
 
 also! {
@@ -37,6 +34,7 @@ also! {
     getdirentries64 = asked::getdirentries;
     __sched_getparam = asked::sched_getparam;
     __sched_setscheduler = asked::sched_setscheduler;
+    __vfork = beside::vfork;
     __connect = calls::connect;
     __fcntl = calls::fcntl;
     __libc_fcntl64 = calls::fcntl;

@@ -38,7 +38,6 @@ pub fn must_end_too(engine: &Engine, flags: c_int) -> bool {
 
 /// The number of this process, if a child of `vfork` has to end with it; or else 0. A filter of
 /// system calls may end the child where it says so.
-#[cfg(target_arch = "x86_64")]
 extern "C" fn before_vfork() -> pid_t {
     affinity::await_own();
     let must_end = engine().is_some_and(|engine| must_end_too(engine, libc::CLONE_VM));
@@ -48,15 +47,12 @@ extern "C" fn before_vfork() -> pid_t {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 static NEXT_VFORK: Next = Next::new(c"vfork");
 
-#[cfg(target_arch = "x86_64")]
 extern "C" fn libcs_vfork() -> usize {
     NEXT_VFORK.address()
 }
 
-#[cfg(target_arch = "x86_64")]
 extern "C" fn vfork_failed(errno: c_int) -> pid_t {
     set_errno(errno);
     -1
@@ -119,6 +115,70 @@ pub unsafe extern "C" fn vfork() -> pid_t {
         libcs = sym libcs_vfork,
         failed = sym vfork_failed,
         vfork = const libc::SYS_vfork,
+        prctl = const libc::SYS_prctl,
+        getpid = const libc::SYS_getpid,
+        getppid = const libc::SYS_getppid,
+        kill = const libc::SYS_kill,
+        death = const libc::PR_SET_PDEATHSIG,
+        kill_signal = const libc::SIGKILL,
+    );
+}
+
+/// As above, for the other architecture, whose kernel knows this call as a kind of `clone`. The
+/// return address is in a register all along.
+///
+/// # Safety
+/// C contract of `vfork`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn vfork() -> pid_t {
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {before}",
+        "ldp x29, x30, [sp], #16",
+        "cbz w0, 5f",
+        "mov w9, w0",
+        "mov x0, #{flags}",
+        "mov x1, #0",
+        "mov x8, #{clone}",
+        "svc #0",
+        "cbz x0, 2f",
+        "tbnz x0, #63, 4f",
+        "ret",
+        // The child. Its parent may have ended by now; one in another namespace has no number.
+        "2:",
+        "mov x0, #{death}",
+        "mov x1, #{kill_signal}",
+        "mov x8, #{prctl}",
+        "svc #0",
+        "mov x8, #{getppid}",
+        "svc #0",
+        "cbz w0, 3f",
+        "cmp w0, w9",
+        "b.eq 3f",
+        "mov x8, #{getpid}",
+        "svc #0",
+        "mov x1, #{kill_signal}",
+        "mov x8, #{kill}",
+        "svc #0",
+        "3:",
+        "mov x0, #0",
+        "ret",
+        "4:",
+        "neg w0, w0",
+        "b {failed}",
+        "5:",
+        "stp x29, x30, [sp, #-16]!",
+        "bl {libcs}",
+        "mov x16, x0",
+        "ldp x29, x30, [sp], #16",
+        "br x16",
+        before = sym before_vfork,
+        libcs = sym libcs_vfork,
+        failed = sym vfork_failed,
+        flags = const libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+        clone = const libc::SYS_clone,
         prctl = const libc::SYS_prctl,
         getpid = const libc::SYS_getpid,
         getppid = const libc::SYS_getppid,
