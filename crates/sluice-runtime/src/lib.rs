@@ -79,6 +79,8 @@ mod state;
 mod stats;
 mod stay;
 mod store;
+#[cfg(any(target_arch = "aarch64", test))]
+mod syndrome;
 mod tasks;
 mod thread;
 mod timed;

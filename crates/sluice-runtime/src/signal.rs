@@ -187,10 +187,17 @@ unsafe fn is_write(context: *mut c_void) -> bool {
 }
 
 #[cfg(target_arch = "aarch64")]
-unsafe fn is_write(_context: *mut c_void) -> bool {
-    // The syndrome register is not in the context's fixed part. Counting the page as unwritten
-    // is right either way: the kernel tracks its first write.
-    false
+unsafe fn is_write(context: *mut c_void) -> bool {
+    use libc::mcontext_t;
+    /// The records are behind the registers, aligned for vectors, and have so many words.
+    const AT: usize = (core::mem::offset_of!(mcontext_t, pstate) + 8).next_multiple_of(16);
+    const WORDS: usize = 512;
+    // SAFETY: the kernel passes a ucontext, of which they are the end.
+    unsafe {
+        let machine = &raw const (*context.cast::<libc::ucontext_t>()).uc_mcontext;
+        let records = machine.cast::<u8>().add(AT).cast::<u64>();
+        crate::syndrome::is_write(core::slice::from_raw_parts(records, WORDS))
+    }
 }
 
 /// Whether a process sent it, and no access failed.
