@@ -1,5 +1,6 @@
 /* The ways to copy a process that go past fork(). */
 #include "abuse.h"
+#include "raw_fork.h"
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -65,8 +66,6 @@ static pid_t by_heap_clone(void) {
 
 static pid_t by_fork_alone(void) { return _Fork(); }
 
-static pid_t by_raw_fork(void) { return (pid_t)syscall(SYS_fork); }
-
 static pid_t by_raw_clone(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 
 static pid_t by_raw_clone3(void) {
@@ -93,7 +92,11 @@ static pid_t by_clone_with_ids(void) {
 static pid_t by_raw_clone_with_ids(void) {
     push_ids_out();
     pid_t child =
+#ifdef __x86_64__
         (pid_t)syscall(SYS_clone, SIGCHLD | WITH_IDS, 0, id(PARENT), id(CHILD), 0);
+#else
+        (pid_t)syscall(SYS_clone, SIGCHLD | WITH_IDS, 0, id(PARENT), 0, id(CHILD));
+#endif
     CHECK(child >= 0);
     ids_are_well(child);
     return child;
@@ -122,7 +125,7 @@ static const struct {
     pid_t (*make)(void);
 } ways[] = {
     {"clone", by_clone}, {"heap-clone", by_heap_clone}, {"_Fork", by_fork_alone},
-    {"raw-fork", by_raw_fork}, {"raw-clone", by_raw_clone}, {"raw-clone3", by_raw_clone3},
+    {"raw-fork", fork_by_number}, {"raw-clone", by_raw_clone}, {"raw-clone3", by_raw_clone3},
     {"clone-ids", by_clone_with_ids}, {"raw-clone-ids", by_raw_clone_with_ids},
     {"raw-clone3-ids", by_raw_clone3_with_ids},
 };

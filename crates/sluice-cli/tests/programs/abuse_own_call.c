@@ -1,34 +1,10 @@
 /* Copies itself by an instruction of its own, which no function of the C library sees. Prints
  * how the children ended. */
 #include "abuse.h"
+#include "raw_fork.h"
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #define PAGES 2048u
-
-static pid_t fork_by_instruction(void) {
-#if defined __x86_64__
-    long answer;
-    register long new_tls __asm__("r8") = 0;
-    register long child_tid __asm__("r10") = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(answer)
-                     : "a"((long)SYS_clone), "D"((long)SIGCHLD), "S"(0l), "d"(0l), "r"(child_tid),
-                       "r"(new_tls)
-                     : "rcx", "r11", "memory");
-    return (pid_t)answer;
-#elif defined __aarch64__
-    register long number __asm__("x8") = SYS_clone;
-    register long first __asm__("x0") = SIGCHLD;
-    register long second __asm__("x1") = 0, third __asm__("x2") = 0;
-    register long fourth __asm__("x3") = 0, fifth __asm__("x4") = 0;
-    __asm__ volatile("svc 0"
-                     : "+r"(first)
-                     : "r"(number), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
-                     : "memory");
-    return (pid_t)first;
-#endif
-}
 
 #define WRONG 77
 

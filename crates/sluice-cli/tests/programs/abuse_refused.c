@@ -1,5 +1,6 @@
 /* Forks that the kernel refuses, as it does where there are too many processes. */
 #include "abuse.h"
+#include "raw_fork.h"
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -20,7 +21,9 @@
 static void refuse(void) {
     struct sock_filter steps[] = {
         STEP(BPF_LD | BPF_W | BPF_ABS, NUMBER),
+#ifdef SYS_fork
         IS(SYS_fork, 3, 0),
+#endif
         IS(SYS_clone, 0, 3),
         STEP(BPF_LD | BPF_W | BPF_ABS, FLAGS),
         HAS(CLONE_VM, 1, 0),
@@ -32,10 +35,8 @@ static void refuse(void) {
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
 }
 
-static pid_t by_call(void) { return (pid_t)syscall(SYS_fork); }
-
 int main(void) {
-    pid_t (*ways[])(void) = {fork, _Fork, by_call};
+    pid_t (*ways[])(void) = {fork, _Fork, fork_by_number};
     limit(25);
     uint64_t *words = filled(PAGES);
     for (int way = 0; way < 3; way++) {

@@ -1,5 +1,6 @@
 /* Misses on stacks that the program made: small ones, ones on the heap, ones for signals. */
 #include "abuse.h"
+#include "raw_fork.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -98,7 +99,7 @@ static void alternate_of_a_child(void) {
     stack_t stack = {.ss_size = bytes, .ss_sp = malloc(bytes)};
     CHECK(stack.ss_sp && sigaltstack(&stack, NULL) == 0);
     for (int raw = 0; raw < 2; raw++) {
-        pid_t child = raw ? (pid_t)syscall(SYS_fork) : fork();
+        pid_t child = raw ? fork_by_number() : fork();
         if (child == 0) {
             limit(10);
             _exit(wrong(words, PAGES) != 0);

@@ -1,6 +1,7 @@
 /* A child that cannot have the device, for its parent has changed its user: it goes on with all of
  * its memory, as without a device. The argument is a file of FILE_PAGES pages. */
 #include "abuse.h"
+#include "raw_fork.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -193,14 +194,13 @@ static void use(void) {
     ends_well(child);
     CHECK(fresh[0] == mix((uint64_t)10 << 40));
     /* By an instruction of its own. */
-    register long number __asm__("rax") = SYS_fork;
-    __asm__ volatile("syscall" : "+r"(number) : : "rcx", "r11", "memory");
-    if (number == 0) {
+    child = fork_by_instruction();
+    if (child == 0) {
         free(malloc(100000));
         CHECK(fresh[WORDS] == mix((uint64_t)10 << 40 | WORDS));
         _exit(0);
     }
-    ends_well((pid_t)number);
+    ends_well(child);
 }
 
 static void child(int end) {
