@@ -35,6 +35,9 @@ static void is(int which, rlim_t soft, rlim_t hard) {
     limit = (struct rlimit){1, 1};
     CHECK(syscall(SYS_prlimit64, 0, which, NULL, &limit) == 0);
     CHECK(limit.rlim_cur == soft && limit.rlim_max == hard);
+    limit = (struct rlimit){1, 1};
+    CHECK(syscall(SYS_getrlimit, which, &limit) == 0);
+    CHECK(limit.rlim_cur == soft && limit.rlim_max == hard);
 }
 
 static void *in_a_thread(void *words) {
