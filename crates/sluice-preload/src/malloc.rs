@@ -329,6 +329,11 @@ pub unsafe extern "C" fn reallocarray(p: *mut c_void, n: size_t, size: size_t) -
 /// C contract of `memalign`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: size_t, size: size_t) -> *mut c_void {
+    // An allocator after us may have `malloc` go by its `memalign`, which is this one.
+    if source(0) == Heap::Next {
+        // SAFETY: passed on.
+        return unsafe { next_memalign(align, size) };
+    }
     // As glibc does, which refuses what no power of two is as large as.
     let Some(align) = align.checked_next_power_of_two() else {
         set_errno(libc::EINVAL);

@@ -1,6 +1,6 @@
 //! Programs that start or become other programs: each image has a device and a line of its own.
 
-use crate::build::helper;
+use crate::build::{compile, helper};
 use crate::sluice::{Sluice, TRAPS};
 use serde_json::Value;
 
@@ -71,6 +71,20 @@ fn an_allocator_of_the_programs_own_is_left_alone() {
         assert!(out.status.success(), "{out:#?}");
         assert_eq!(out.own_stdout(), "well\n");
         assert_eq!(commands(&out.json()).len(), 5);
+    }
+}
+
+/// Its `malloc` calls `memalign`, of which the program's is the hook: the two called each other
+/// until the stack was full.
+#[test]
+fn an_allocator_that_others_preload_may_call_itself_by_name() {
+    let library = compile("preloaded.c", &["-shared", "-fPIC", "-fno-builtin"]);
+    let library = library.to_str().expect("plain letters");
+    for trap in TRAPS {
+        let run = Sluice::run(trap).cache("2MiB").env("LD_PRELOAD", library);
+        let out = run.program(["sh", "-c", "echo well"]);
+        assert!(out.status.success(), "{out:#?}");
+        assert_eq!(out.own_stdout(), "well\n");
     }
 }
 
