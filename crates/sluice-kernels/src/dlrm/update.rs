@@ -50,6 +50,8 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mine {
     entries: Vec<Entry>,
+    /// Where the list is once it is sorted: each pass of the sort moves it to the other half.
+    sorted: u64,
     /// Its rows in order, and the gradients of them.
     rows: Vec<u32>,
     sums: Vec<Row>,
@@ -141,8 +143,10 @@ impl Dlrm {
         }
         let count = mine.entries.len() as u64;
         let bytes = ENTRY_BYTES * count;
-        for pass in 0..u64::from(count.next_power_of_two().ilog2()) {
-            let halves = [list, list + self.places.list_bytes()];
+        let passes = u64::from(count.next_power_of_two().ilog2());
+        let halves = [list, list + self.places.list_bytes()];
+        mine.sorted = halves[passes as usize % 2];
+        for pass in 0..passes {
             let (from, to) = (halves[pass as usize % 2], halves[1 - pass as usize % 2]);
             for line in (0..bytes).step_by(LINE as usize) {
                 rec.load(from + line);
@@ -164,7 +168,7 @@ impl Dlrm {
         for at in portion(mine.entries.len(), step, steps) {
             let entry = &mine.entries[at];
             let again = at > 0 && mine.entries[at - 1].group == entry.group;
-            let listed = rec.load(self.places.list(thread) + ENTRY_BYTES * at as u64);
+            let listed = rec.load(mine.sorted + ENTRY_BYTES * at as u64);
             let values = self
                 .places
                 .values(self.starts[table] + u64::from(entry.value));
@@ -192,7 +196,7 @@ impl Dlrm {
             let work = (LOOKUP - TOLD) * mine.entries.len() as u32 / mine.rows.len().max(1) as u32;
             let new = self.places.new_values(thread);
             for at in portion(mine.rows.len(), step, steps) {
-                let listed = rec.load(self.places.list(thread) + ENTRY_BYTES * at as u64);
+                let listed = rec.load(mine.sorted + ENTRY_BYTES * at as u64);
                 rec.work(work);
                 let row = self.places.tables.at(self.at(table, mine.rows[at]) as u64);
                 let from = new + ROW_BYTES * at as u64;

@@ -215,7 +215,8 @@ impl Index {
             } else {
                 (right, at - FAN / 2)
             };
-            self.shift(rec, half, slot, before);
+            let last = self.nodes[half as usize].used;
+            self.shift(rec, half, (slot, last), before);
             self.nodes[half as usize].insert(slot, key, value);
             let bound = bound.max(self.nodes[id as usize].keys[self.nodes[id as usize].used - 1]);
             if level == 0 {
@@ -235,7 +236,8 @@ impl Index {
             self.nodes[parent as usize].values[slot] = right;
             (key, value, id, at) = (bound, id, parent, slot);
         }
-        self.shift(rec, id, at, before);
+        let last = self.nodes[id as usize].used;
+        self.shift(rec, id, (at, last), before);
         self.nodes[id as usize].insert(at, key, value);
     }
 
@@ -247,7 +249,8 @@ impl Index {
         if at == leaf.used || leaf.keys[at] != key {
             return false;
         }
-        self.shift(rec, id, at, before);
+        let last = self.nodes[id as usize].used - 1;
+        self.shift(rec, id, (at, last), before);
         self.nodes[id as usize].remove(at);
         true
     }
@@ -298,15 +301,15 @@ impl Index {
         look(last)
     }
 
-    /// Moves the entries from `at` on by one, and counts them anew.
-    fn shift(&self, rec: &mut Recorder, id: u32, at: usize, before: Loaded) {
+    /// Moves the entries from `at` on by one, of which the place of the last one is `last` at most,
+    /// and counts them anew.
+    fn shift(&self, rec: &mut Recorder, id: u32, (at, last): (usize, usize), before: Loaded) {
         let (node, place) = (&self.nodes[id as usize], self.place(id));
-        let until = node.used.clamp(at + 1, FAN) - 1;
-        for (first, last) in [
-            (node.key_at(at), node.key_at(until)),
-            (node.value_at(at), node.value_at(until)),
+        for (first, end) in [
+            (node.key_at(at), node.key_at(last)),
+            (node.value_at(at), node.value_at(last)),
         ] {
-            for line in first / LINE..=last / LINE {
+            for line in first / LINE..=end / LINE {
                 let old = rec.load_after(place + line * LINE, before);
                 rec.work(SHIFT);
                 rec.store_after(place + line * LINE, old);
