@@ -65,7 +65,7 @@ fn other_names_and_numbers_of_calls_do_the_same() {
     all_well(helper!("abuse_names.c"), &["names", "numbers"]);
 }
 
-/// Calls came from the hooks, where the program allowed none. Other kernels send none back.
+/// Calls came from the hooks, where the program allowed none. It names this processor's registers.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_program_may_have_system_calls_sent_back_to_it() {
