@@ -35,7 +35,7 @@ fn eight_hosts_share_four_ssds_and_nothing_is_lost() {
     assert!(coherence.agents.conflict_snoops > 0 && coherence.agents.eviction_snoops > 0);
     let parts = stats.parts();
     for part in [Part::Switch, Part::Snoop, Part::Memory] {
-        assert!(parts[part].0 > 0, "{}", part.name());
+        assert!(parts[part] > 0, "{}", part.name());
     }
     let bottleneck = fabric.bottleneck();
     println!("{bottleneck:?} of {:?}", stats.time());
