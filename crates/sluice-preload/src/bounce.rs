@@ -26,6 +26,8 @@ const FEW: usize = 8;
 pub enum Way {
     /// From the kernel to the program.
     In,
+    /// From the kernel, which throws them away and writes nothing.
+    Away,
     /// From the program to the kernel.
     Out,
     /// The same, and the kernel has the pages until all is sent (`MSG_ZEROCOPY`).
@@ -196,6 +198,11 @@ pub fn message(
     }
     // SAFETY: the program's message.
     let mut head = unsafe { *given };
+    // What comes besides bytes that are thrown away comes all the same.
+    let (bytes, way) = match way {
+        Way::Away => (way, Way::In),
+        other => (other, other),
+    };
     let places = [const { Place::new() }; 2];
     let name = Side::new(&places[0], head.msg_name, head.msg_namelen as usize, way);
     let control = Side::new(&places[1], head.msg_control, head.msg_controllen, way);
@@ -233,7 +240,7 @@ pub fn message(
         true => Rest::Stays,
         false => rest(),
     };
-    vector(parts, way, rest, || with(head), by_pieces)
+    vector(parts, bytes, rest, || with(head), by_pieces)
 }
 
 /// A message with these parts, and all else of another.
@@ -377,6 +384,7 @@ impl<'a> Cut<'a> {
                 unsafe {
                     match way {
                         _ if !memory.contains(&(ours as usize)) => {}
+                        Way::Away => {}
                         Way::In => copy_nonoverlapping(ours.cast_const(), theirs, here),
                         Way::Out | Way::Lent => {
                             copy_nonoverlapping(theirs.cast_const(), ours, here)
@@ -428,7 +436,7 @@ fn moved(
     let mut done = 0;
     loop {
         let cut = Cut::new(engine, (parts, first.take()), done, way, &memory);
-        if way != Way::In {
+        if matches!(way, Way::Out | Way::Lent) {
             cut.copy(cut.bytes, way);
         }
         let result = call(cut.pieces.all(), done);

@@ -4,118 +4,14 @@ use crate::bounce::{Rest, Side, Way, message, message_of, vector, whole};
 use crate::buffers::{signal_engine, with_pages};
 use crate::next;
 use crate::piece::Place;
+use crate::rest::{out, read_on, receive_on, received, send_on, write_on};
 use crate::waits::told;
 use libc::{c_int, c_uint, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
-use sluice_region::sys;
-
-/// What a descriptor leads to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// What gives and takes all that it is asked for, up to its end.
-    File,
-    /// Bytes in a row, as of a pipe.
-    Row,
-    /// What has an end that each call sees: datagrams, and requests of devices such as FUSE's.
-    Messages,
-}
-
-fn kind(fd: c_int) -> Kind {
-    /// Of `/dev/zero` and others that make up what they give.
-    const MEMORY: libc::c_uint = 1;
-    // SAFETY: plain data, for which zeros are valid, as the output.
-    let stat = unsafe {
-        let mut stat: libc::stat = core::mem::zeroed();
-        (libc::fstat(fd, &mut stat) == 0).then_some(stat)
-    };
-    let Some(stat) = stat else { return Kind::Row };
-    match stat.st_mode & libc::S_IFMT {
-        libc::S_IFREG | libc::S_IFBLK => Kind::File,
-        libc::S_IFCHR if libc::major(stat.st_rdev) == MEMORY => Kind::File,
-        libc::S_IFIFO => Kind::Row,
-        libc::S_IFSOCK if is_stream(fd) => Kind::Row,
-        _ => Kind::Messages,
-    }
-}
-
-/// What becomes of the rest of a long read.
-fn read_on(fd: c_int, _: c_int) -> Rest {
-    match kind(fd) {
-        Kind::File => Rest::Follows,
-        Kind::Row => Rest::Stays,
-        Kind::Messages => Rest::Belongs,
-    }
-}
 
 fn is_own(pid: pid_t) -> bool {
     // SAFETY: no arguments.
     pid == unsafe { libc::getpid() }
-}
-
-/// Whether a file was opened so, or has become so.
-fn has_flag(fd: c_int, flag: c_int) -> bool {
-    // SAFETY: asks only.
-    let set = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    set != -1 && set & flag != 0
-}
-
-/// What becomes of the rest of a long write. A file takes it whatever its flags; what is added to
-/// one by several processes stays together.
-fn write_on(fd: c_int, _: c_int) -> Rest {
-    match kind(fd) {
-        Kind::Messages => Rest::Belongs,
-        Kind::File if has_flag(fd, libc::O_APPEND) => Rest::Belongs,
-        Kind::Row if has_flag(fd, libc::O_NONBLOCK) => Rest::Stays,
-        _ => Rest::Follows,
-    }
-}
-
-/// Whether a socket has bytes in a row, and no messages with an end.
-fn is_stream(fd: c_int) -> bool {
-    let (mut kind, mut bytes) = (0, size_of::<c_int>() as socklen_t);
-    // SAFETY: live outputs, off the device.
-    let asked = unsafe {
-        sys!(
-            libc::SYS_getsockopt,
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_TYPE,
-            &raw mut kind,
-            &raw mut bytes
-        )
-    };
-    asked.is_ok() && kind == libc::SOCK_STREAM
-}
-
-/// What becomes of the rest of a long send.
-fn send_on(fd: c_int, flags: c_int) -> Rest {
-    match is_stream(fd) {
-        false => Rest::Belongs,
-        true if flags & libc::MSG_DONTWAIT != 0 => Rest::Stays,
-        true if has_flag(fd, libc::O_NONBLOCK) => Rest::Stays,
-        true => Rest::Follows,
-    }
-}
-
-/// Which way what is sent goes.
-fn out(flags: c_int) -> Way {
-    match flags & libc::MSG_ZEROCOPY {
-        0 => Way::Out,
-        _ => Way::Lent,
-    }
-}
-
-/// What becomes of the rest of a long receipt: some wait until there is as much as was asked for.
-fn receive_on(fd: c_int, flags: c_int) -> Rest {
-    match is_stream(fd) {
-        false => Rest::Belongs,
-        true if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL => Rest::Follows,
-        true => Rest::Stays,
-    }
-}
-
-fn received(_: c_int) -> Way {
-    Way::In
 }
 
 /// Whether a buffer ends where no memory of a program can be.
@@ -151,7 +47,7 @@ macro_rules! moves {
                 // SAFETY: passed on.
                 return unsafe { $next(fd, buf, n $(, $at)? $(, $flags)?) };
             }
-            let (from, way) = ((buf.cast_const(), n), $way(0 $(| $flags)?));
+            let (from, way) = ((buf.cast_const(), n), $way(fd, 0 $(| $flags)?));
             whole(from, way, || $rest(fd, 0 $(| $flags)?), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?
                 // SAFETY: passed on, from where the call before stopped.
@@ -273,7 +169,8 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, given: *mut msghdr, flags: c_
     let from = given.cast_const();
     // SAFETY: passed on.
     let call = |own: *const msghdr| unsafe { next_recvmsg(fd, own.cast_mut(), flags) };
-    message(from, Way::In, || receive_on(fd, flags), || call(from), call)
+    let rest = || receive_on(fd, flags);
+    message(from, received(fd, flags), rest, || call(from), call)
 }
 
 /// # Safety
@@ -284,7 +181,7 @@ pub unsafe extern "C-unwind" fn sendmsg(fd: c_int, given: *const msghdr, flags: 
     let call = |own: *const msghdr| unsafe { next_sendmsg(fd, own, flags) };
     message(
         given,
-        out(flags),
+        out(fd, flags),
         || send_on(fd, flags),
         || call(given),
         call,
@@ -322,7 +219,7 @@ pub unsafe extern "C-unwind" fn recvfrom(
         let whole_buffer = (buf.cast_const(), n);
         whole(
             whole_buffer,
-            Way::In,
+            received(fd, flags),
             || receive_on(fd, flags),
             |pieces, _| {
                 let [one] = pieces else {
@@ -374,7 +271,7 @@ pub unsafe extern "C-unwind" fn sendto(
     let address = Side::new(&place, to.cast_mut().cast(), len as size_t, Way::Out);
     whole(
         (buf, n),
-        out(flags),
+        out(fd, flags),
         || send_on(fd, flags),
         |pieces, _| {
             // SAFETY: passed on; plain data, for which zeros are valid.

@@ -69,6 +69,7 @@ mod process_advice;
 mod profile;
 mod queues;
 mod resolver;
+mod rest;
 mod same_stacks;
 mod scan;
 mod seal;

@@ -34,6 +34,12 @@ fn what_is_sent_without_a_copy_is_what_was_given() {
     all_well(helper!("abuse_messages.c"), &["lent", "lent-by-message"]);
 }
 
+/// In signal mode the program had bytes of earlier calls in its buffer.
+#[test]
+fn what_is_thrown_away_leaves_the_buffer() {
+    all_well(helper!("abuse_messages.c"), &["away"]);
+}
+
 /// In both modes the kernel found no page as the thread ended: who waited for that waited for ever.
 #[test]
 fn the_end_of_a_thread_is_seen_where_no_page_was() {

@@ -95,6 +95,31 @@ static void lent(int by_message) {
     CHECK(got == sent && memcmp(to, from, sent) == 0);
 }
 
+/* TCP throws away what is received so, and leaves the buffer. */
+static void away(void) {
+    enum { BYTES = 4 * PAGE };
+    int ends[2];
+    connect_narrow(ends);
+    char *from = (char *)filled(PAGES), *to = (char *)filled(PAGES);
+    for (int way = 0; way < 3; way++) {
+        struct iovec parts[2] = {{to, PAGE + 1}, {to + PAGE + 1, BYTES - PAGE - 1}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        struct sockaddr_in peer;
+        socklen_t bytes = sizeof peer;
+        memset(to, 'x', BYTES);
+        CHECK(send(ends[0], from, 100, 0) == 100 && send(ends[0], from + PAGE, 8, 0) == 8);
+        ssize_t here = way == 0   ? recv(ends[1], to, 100, MSG_TRUNC | MSG_WAITALL)
+                       : way == 1 ? recvfrom(ends[1], to, 100, MSG_TRUNC | MSG_WAITALL,
+                                             (struct sockaddr *)&peer, &bytes)
+                                  : (parts[0].iov_len = 60, parts[1].iov_len = 40,
+                                     recvmsg(ends[1], &message, MSG_TRUNC | MSG_WAITALL));
+        CHECK(here == 100);
+        for (int n = 0; n < BYTES; n++)
+            CHECK(to[n] == 'x');
+        CHECK(recv(ends[1], to, 8, MSG_WAITALL) == 8 && memcmp(to, from + PAGE, 8) == 0);
+    }
+}
+
 /* What several processes add to a file stays together. */
 static void added(void) {
     enum { WRITERS = 3, TIMES = 8 };
@@ -131,6 +156,8 @@ int main(int count, char **arguments) {
         whole();
     else if (strcmp(arguments[1], "added") == 0)
         added();
+    else if (strcmp(arguments[1], "away") == 0)
+        away();
     else if (strcmp(arguments[1], "lent") == 0)
         lent(0);
     else if (strcmp(arguments[1], "lent-by-message") == 0)
