@@ -1,6 +1,6 @@
 //! A key-value store in this process under YCSB load, which checks every value it reads.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 use crate::hist::Histogram;
@@ -185,7 +185,8 @@ impl<'a> Bench<'a> {
         let ops = load.ops / threads + u64::from((thread as u64) < load.ops % threads);
         for _ in 0..ops {
             let op = load.mix.op(&mut rng);
-            let existing = self.existing.load(Relaxed);
+            // With the records that are so many by now.
+            let existing = self.existing.load(Acquire);
             let key = chooser.key(&mut rng, existing);
             let scan = if op == Op::Scan {
                 1 + rng.below(SCAN_MAX)
@@ -209,7 +210,7 @@ impl<'a> Bench<'a> {
                 let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = self.existing.load(Relaxed);
                 self.add(key);
-                self.existing.store(key + 1, Relaxed);
+                self.existing.store(key + 1, Release);
             }
         }
     }
