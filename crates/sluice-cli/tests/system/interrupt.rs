@@ -2,6 +2,7 @@
 
 use crate::command::sluice;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -59,4 +60,31 @@ fn ended_by_ctrl_c(line: &str) {
         .read_to_string(&mut told)
         .unwrap();
     assert_eq!(told, "", "no result");
+}
+
+/// The program of a process, if it has one.
+fn child_of(id: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+/// The terminal sends it to the program as well, whose end was then the curve's error.
+#[test]
+fn ctrl_c_ends_a_curve_of_this_host_with_130() {
+    let mut command = sluice();
+    command.args(["curve", "--on", "host", "--size", "64MiB"]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn().unwrap();
+    while !catches_ctrl_c(child.id()) || child_of(child.id()).is_none() {
+        assert_eq!(child.try_wait().unwrap(), None, "it goes on for longer");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(sent.unwrap().success());
+    let mut said = String::new();
+    let told = child.stderr.take().unwrap().read_to_string(&mut said);
+    told.unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert_eq!(said, "sluice: stopped after 0 curves\n");
 }

@@ -37,10 +37,12 @@ pub fn run(
 ) -> Result<Option<CurveResult>, Error> {
     let mut loads = Vec::with_capacity(asked.paces.len());
     for pace in &asked.paces {
-        loads.push(load(args, &asked.traffic, *pace)?);
+        let load = load(args, &asked.traffic, *pace);
+        // Ctrl-C ends the program as well.
         if signals::is_interrupted() {
             return Ok(None);
         }
+        loads.push(load?);
     }
     let is_live = args.on == OnArg::Live;
     Ok(Some(CurveResult {
