@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_the_page_that_was_there(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = runs.run(tmp_path / "run")
     page = folder / "report.html"
-    page.write_text("the last one")
+    page.write_bytes(last := report.PAGE_MARK + b"the last one")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_the_page_that_was_there(
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert capsys.readouterr().err == (f"sluice report: {page}: File too large; "
                                        "expected a file that can be written\n")
-    assert page.read_text() == "the last one" and not list(folder.glob(".report*"))
+    assert page.read_bytes() == last and not list(folder.glob(".report*"))
 
 
 def test_a_full_output_is_one_line(tmp_path: Path) -> None:
