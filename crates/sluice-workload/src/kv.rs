@@ -185,7 +185,7 @@ impl<'a> Bench<'a> {
         let ops = load.ops / threads + u64::from((thread as u64) < load.ops % threads);
         for _ in 0..ops {
             let op = load.mix.op(&mut rng);
-            // With the records that are so many by now.
+            // Whoever sees the number sees the records, too.
             let existing = self.existing.load(Acquire);
             let key = chooser.key(&mut rng, existing);
             let scan = if op == Op::Scan {
