@@ -352,6 +352,31 @@ mod tests {
         Index::build(places, entries.iter().map(|(k, v)| (*k, *v)))
     }
 
+    /// The line that the last entry moves into was not stored to.
+    #[test]
+    fn an_insertion_stores_to_all_lines_that_entries_move_into() {
+        let mut seen = 0;
+        // Hashes put the new key anywhere among the others.
+        for (entries, key) in (1..FAN as u64).flat_map(|n| (100..116).map(move |key| (n, key))) {
+            let mut index = index(&(0..entries).map(|key| (key, 0)).collect());
+            let ((), told) = told(|rec| index.put(rec, key, 7));
+            let [node] = &index.nodes[..] else { continue };
+            let stores = told.iter().filter(|instr| instr.op == MemOp::Store);
+            let stored: Vec<u64> = stores.map(|instr| instr.addr / LINE).collect();
+            let new = node.values[..node.used]
+                .iter()
+                .position(|value| *value == 7);
+            for at in new.expect("the entry")..node.used {
+                for byte in [node.key_at(at), node.value_at(at)] {
+                    let line = (index.place(0) + byte) / LINE;
+                    assert!(stored.contains(&line), "{entries}: {at}");
+                }
+            }
+            seen += 1;
+        }
+        assert!(seen > 8 * FAN);
+    }
+
     proptest! {
         #[test]
         fn answers_as_a_map(
