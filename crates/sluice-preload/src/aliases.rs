@@ -3,7 +3,7 @@
 
 use crate::{
     advice, asked, beside, calls, change, descriptors, held, io, kin, limit_calls, locks, malloc,
-    many, map, names, owned, resolver, spawn, status, streams, system, taken, waits,
+    many, map, names, owned, real_time, resolver, spawn, status, streams, system, taken, waits,
 };
 
 /// Functions that are another one: all registers and the stack are as they were.
@@ -33,7 +33,7 @@ also! {
     fstatfs64 = asked::fstatfs;
     getdirentries64 = asked::getdirentries;
     __sched_getparam = asked::sched_getparam;
-    __sched_setscheduler = asked::sched_setscheduler;
+    __sched_setscheduler = real_time::sched_setscheduler;
     __vfork = beside::vfork;
     __connect = calls::connect;
     __fcntl = calls::fcntl;

@@ -33,10 +33,6 @@ tried_again! {
         (fd: c_int, signal: c_int, about: *const siginfo_t, flags: c_uint) -> c_int, One(about);
     c"sched_getparam" sched_getparam = next_sched_getparam
         (pid: pid_t, to: *mut sched_param) -> c_int, One(to);
-    c"sched_setparam" sched_setparam = next_sched_setparam
-        (pid: pid_t, from: *const sched_param) -> c_int, One(from);
-    c"sched_setscheduler" sched_setscheduler = next_sched_setscheduler
-        (pid: pid_t, policy: c_int, from: *const sched_param) -> c_int, One(from);
     c"sched_rr_get_interval" sched_rr_get_interval = next_sched_interval
         (pid: pid_t, to: *mut timespec) -> c_int, One(to);
     c"clock_gettime" clock_gettime = next_clock_gettime

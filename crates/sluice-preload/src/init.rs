@@ -9,7 +9,7 @@ use crate::{
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, dismiss_threads,
-    has_been_there, heap_needs, memory_use, running_threads, sent_back, with_own_files,
+    has_been_there, heap_needs, memory_use, running_threads, sent_back, stay_above, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -125,6 +125,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     }
     sluice_runtime::prepare_threads(session.threads()).map_err(os("memory for threads"))?;
     let cpu = sluice_region::cpu_now();
+    if trap == Trap::Event {
+        stay_above(sluice_region::real_time_priority());
+    }
     let engine = match trap {
         Trap::Event => Engine::start_with_threads(session, cpu)?,
         Trap::Signal => {

@@ -30,6 +30,7 @@ use crate::numbers::moving;
 use crate::own_uffd::ioctl;
 use crate::persist::making_durable;
 use crate::process_advice::process_madvise;
+use crate::real_time::{giving, of_attributes, of_param};
 use crate::seal::{MSEAL, mseal};
 use crate::segments::{shmat, shmdt};
 use core::cell::UnsafeCell;
@@ -205,10 +206,17 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             libc::SYS_rt_sigprocmask if d == size_of::<u64>() => {
                 mask_by_number(a as c_int, b as *const u64, c as *mut u64)
             }
-            // The kernel refuses deadlines to a thread that has one CPU of several.
-            libc::SYS_sched_getaffinity | libc::SYS_sched_setattr => {
-                affinity::asking(a as u32, || again(number, args))
+            libc::SYS_sched_getaffinity => affinity::asking(a as u32, || again(number, args)),
+            libc::SYS_sched_setscheduler => {
+                giving(a as pid_t, c as *const _, of_param, || again(number, args))
             }
+            libc::SYS_sched_setparam => {
+                giving(a as pid_t, b as *const _, of_param, || again(number, args))
+            }
+            // The kernel refuses deadlines to a thread that has one CPU of several.
+            libc::SYS_sched_setattr => giving(a as pid_t, b as *const _, of_attributes, || {
+                affinity::asking(a as u32, || again(number, args))
+            }),
             libc::SYS_clone | libc::SYS_clone3 => {
                 affinity::await_own();
                 by_libc(number, args)

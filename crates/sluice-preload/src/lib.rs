@@ -68,6 +68,7 @@ mod piece;
 mod process_advice;
 mod profile;
 mod queues;
+mod real_time;
 mod resolver;
 mod rest;
 mod same_stacks;

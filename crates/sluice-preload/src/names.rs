@@ -10,7 +10,7 @@ use libc::utimbuf;
 use libc::{
     FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, dev_t, gid_t, key_t, mode_t, mq_attr,
 };
-use libc::{mqd_t, pthread_t, sched_param, size_t, ssize_t, statvfs as Statvfs, timeval, uid_t};
+use libc::{mqd_t, pthread_t, size_t, ssize_t, statvfs as Statvfs, timeval, uid_t};
 use sluice_runtime::Engine;
 
 tried_again! {
@@ -224,8 +224,6 @@ macro_rules! of_threads {
 of_threads! {
     pthread_setname_np = next_setname c"pthread_setname_np"
         (thread: pthread_t, name: *const c_char), Text(name);
-    pthread_setschedparam = next_setschedparam c"pthread_setschedparam"
-        (thread: pthread_t, policy: c_int, from: *const sched_param), One(from);
     pthread_getname_np = next_getname c"pthread_getname_np"
         (thread: pthread_t, to: *mut c_char, n: size_t),
         (to.cast::<c_void>().cast_const(), n);

@@ -93,6 +93,22 @@ pub fn raise_priority() {
     let _ = unsafe { sys!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19i32) };
 }
 
+/// The real-time priority of the calling thread; 0 if it has none.
+pub fn real_time_priority() -> i32 {
+    let mut priority = 0i32;
+    // SAFETY: a live output of the kernel's one word.
+    let _ = unsafe { sys!(libc::SYS_sched_getparam, 0, &raw mut priority) };
+    priority
+}
+
+/// Gives a thread of this process a real-time priority, without turns. False when the kernel
+/// refuses.
+pub fn set_real_time(thread: u32, priority: i32) -> bool {
+    let at = &raw const priority;
+    // SAFETY: a live word, which is all that the kernel reads.
+    unsafe { sys!(libc::SYS_sched_setscheduler, thread, libc::SCHED_FIFO, at) }.is_ok()
+}
+
 /// How nice a thread is that the kernel gives as much time as so many of the priority `base`: each
 /// step is a quarter more.
 pub fn nice_of(threads: usize, base: i32) -> i32 {

@@ -28,8 +28,8 @@ mod view;
 
 pub use call::call;
 pub use cpu::{
-    CpuSet, LibraryCount, ThreadCount, be_nice, cpu_now, nice_of, niceness, raise_priority, stat,
-    thread_id, threads_of_process, yield_cpu,
+    CpuSet, LibraryCount, ThreadCount, be_nice, cpu_now, nice_of, niceness, raise_priority,
+    real_time_priority, set_real_time, stat, thread_id, threads_of_process, yield_cpu,
 };
 pub use dispatch::{forget_all_dispatched, forget_dispatched, is_dispatched, note_dispatched};
 pub(crate) use fatal::Lost;

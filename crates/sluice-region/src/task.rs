@@ -59,6 +59,12 @@ impl Room {
         is_free.is_ok()
     }
 
+    /// The number of the thread that is here, if there is one.
+    pub fn thread(&self) -> Option<u32> {
+        let thread = self.thread.load(SeqCst);
+        (thread != 0 && thread != TAKEN).then_some(thread)
+    }
+
     /// In the child of a fork: the thread does not exist.
     pub fn after_fork_in_child(&self) {
         self.thread.store(0, Release);

@@ -18,6 +18,7 @@ use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::filter;
 use crate::hired;
 use crate::pace::{sleep_end, slept_until, wait_until};
+use crate::real_time;
 use crate::state::{Plan, Wait};
 use crate::thread;
 use crate::woken::{ASK_NS, Looks, Usual};
@@ -139,6 +140,8 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         true => be_nice(nice),
         false => raise_priority(),
     }
+    // It may have been bound after it was.
+    real_time::raise(sluice_region::thread_id(), thread::service_thread());
     sleep_exactly();
     let mut handler = Handler {
         engine: start.engine,
@@ -298,7 +301,12 @@ impl Handler {
     /// on for longer, the pages of others are late: then nobody is let run for a while.
     fn give_way(&mut self, now: u64) {
         self.gives_way = false;
-        yield_cpu();
+        match real_time::is_used() {
+            // No yield gives way to a thread below it. The kernel ends a program whose real-time
+            // thread never sleeps, if that has a limit (`RLIMIT_RTTIME`).
+            true => self.was_woken = self.events.wait(1),
+            false => yield_cpu(),
+        }
         let back_ns = now_ns();
         if back_ns > now + AWAY_MAX_NS {
             self.keeps_until_ns = back_ns + KEEP_TIMES * (back_ns - now);
@@ -411,10 +419,14 @@ impl Handler {
         }
     }
 
-    /// Holds a thread that waits on this CPU, where it is to wake up, if it has others.
+    /// Holds a thread that waits on this CPU, where it is to wake up, if it has others: not where a
+    /// thread of the program's may spin that lets no other run.
     fn hold(&self, thread: u32) -> Option<Held> {
         let is_own = thread == 0 || thread == self.own;
-        if is_own { None } else { hold(thread, self.cpu) }
+        match is_own || real_time::is_used() {
+            true => None,
+            false => hold(thread, self.cpu),
+        }
     }
 }
 

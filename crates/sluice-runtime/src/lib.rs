@@ -59,6 +59,7 @@ mod profile;
 mod programs;
 mod progress;
 mod ranges;
+mod real_time;
 mod record;
 #[cfg(test)]
 mod rig;
@@ -125,6 +126,9 @@ pub use space::Space;
 pub use spare::Spare;
 pub use state::{Plan, Wait};
 pub use stay::{may_be_placed, may_stay};
-pub use thread::{prepare as prepare_threads, running as running_threads};
+pub use thread::{
+    is_own as is_runtimes_thread, prepare as prepare_threads, running as running_threads,
+    stay_above,
+};
 pub use told::Hint;
 pub use witness::stand_for as witness;

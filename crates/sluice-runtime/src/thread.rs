@@ -8,6 +8,7 @@
 use crate::calm::{calm, is_runtime_thread, make_stacks, thread_stack};
 use crate::clock::{now_ns, sleep_until};
 use crate::lock::{Guard, Lock};
+use crate::real_time;
 use crate::sent::set_mask;
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -60,6 +61,24 @@ pub fn prepare(threads: usize) -> Result<(), i32> {
 fn crew() -> Option<&'static Crew> {
     // SAFETY: leaked by `prepare`.
     unsafe { CREW.load(Acquire).as_ref() }
+}
+
+/// A thread of the program is about to get this real-time priority, or has it. All threads of the
+/// runtime are above it afterwards, whatever the program has done to them.
+pub fn stay_above(priority: i32) {
+    real_time::note(priority);
+    numbers().for_each(|thread| real_time::raise(thread, service_thread()));
+}
+
+/// Whether a number is that of a thread of the runtime.
+pub fn is_own(thread: u32) -> bool {
+    numbers().any(|own| own == thread)
+}
+
+/// The numbers of the runtime's threads.
+fn numbers() -> impl Iterator<Item = u32> {
+    let rooms = crew().into_iter().flat_map(|crew| &crew.rooms);
+    rooms.filter_map(Room::thread)
 }
 
 /// Threads of the runtime in this process.
@@ -133,8 +152,11 @@ pub unsafe fn spawn(
     // SAFETY: the room is never freed and was taken; the caller vouches for the rest.
     let started = unsafe { room.start(main, argument, descriptors) };
     set_mask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
-    if started.is_err() {
-        RUNNING.fetch_sub(1, AcqRel);
+    match started {
+        Ok(thread) => real_time::raise(thread, service_thread()),
+        Err(_) => {
+            RUNNING.fetch_sub(1, AcqRel);
+        }
     }
     started.map(drop)
 }

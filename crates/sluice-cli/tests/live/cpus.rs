@@ -1,9 +1,11 @@
 //! The CPUs that a program chooses for its threads.
 
-use crate::build::helper;
+use crate::abuse::{all_well, fault, small, within_limit};
+use crate::build::{helper, preload_library};
 use crate::sluice::{Sluice, TRAPS};
 use serde_json::Value;
 use sluice_region::CpuSet;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// A thread that was held at a miss got back the CPUs that it had had before.
@@ -29,6 +31,44 @@ fn what_is_made_right_after_a_miss_has_all_cpus() {
         let out = run.program([path]).well();
         assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
     }
+}
+
+/// In event mode the thread that spun let no thread of the runtime run beside it.
+#[test]
+fn a_real_time_thread_may_spin_until_another_has_its_pages() {
+    all_well(helper!("abuse_real_time.c"), &["1", "50", "99"]);
+}
+
+/// Those of other programs were above them.
+#[test]
+fn threads_of_the_runtime_stay_above_the_programs() {
+    let program = helper!("abuse_real_time.c")
+        .to_str()
+        .expect("plain letters");
+    let out = within_limit(&mut small("event").prepare([program, "calls"]));
+    assert_eq!(fault(&out), None, "{out:#?}");
+    // What a program is started with counts as well.
+    let mut command = Command::new("chrt");
+    command.args(["-f", "30"]);
+    if !Command::new("chrt")
+        .args(["-f", "30", "true"])
+        .status()
+        .is_ok_and(|s| s.success())
+    {
+        println!("not tested: needs chrt, and the right to a real-time priority");
+        return;
+    }
+    command.arg(env!("CARGO_BIN_EXE_sluice"));
+    command.args([
+        "run",
+        "--set=device.capacity=64MiB",
+        "--",
+        program,
+        "inherits",
+        "30",
+    ]);
+    let out = within_limit(command.env("SLUICE_PRELOAD", preload_library()));
+    assert!(out.stdout.ends_with("well\n"), "{out:#?}");
 }
 
 /// In event mode the handler does not see when a thread goes on that it woke: a program of low
