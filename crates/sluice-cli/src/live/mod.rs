@@ -337,6 +337,7 @@ impl Ready<'_> {
             return Ok(None);
         }
         warn::of_full(exit, &self.session, &self.live.place);
+        warn::of_filter(exit);
         Ok(Some(Ended {
             exit,
             wall_s,

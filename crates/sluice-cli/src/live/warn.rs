@@ -29,6 +29,16 @@ pub fn of_full(exit: Exit, session: &SessionDir, place: &OnDevice) {
     }
 }
 
+/// A filter of system calls can end a program without a word, also for a call of the runtime's.
+pub fn of_filter(exit: Exit) {
+    if exit == Exit::Signal(libc::SIGSYS) {
+        errln!(
+            "sluice: warning: a filter of system calls (seccomp) ended the program by this signal \
+             (SIGSYS); if it runs well without Sluice, the filter forbids a call of the emulation's"
+        );
+    }
+}
+
 /// Nobody gave back the memory of ended programs once the keeper was gone.
 pub fn of_keeper(had_ended: bool) {
     if had_ended {

@@ -3,6 +3,7 @@
 use crate::abuse::{fault, small, within_limit};
 use crate::build::{compile, for_all_users, helper};
 use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -65,6 +66,18 @@ fn so_are_those_under_a_filter_that_sends_calls_back() {
         let out = within_limit(&mut small(trap).prepare([program]));
         assert_eq!((fault(&out), outside(&out)), (None, 1), "{out:#?}");
     }
+}
+
+/// It ended without a word.
+#[test]
+fn a_filter_that_ends_a_program_is_told() {
+    let program = helper!("abuse_filtered.c").to_str().expect("plain letters");
+    let out = within_limit(&mut small("signal").prepare([program, "late"]));
+    assert_eq!(out.status.signal(), Some(libc::SIGSYS), "{out:#?}");
+    let told = "a filter of system calls (seccomp) ended the program";
+    assert!(out.stderr.contains(told), "{out:#?}");
+    let out = within_limit(&mut small("event").prepare([program, "late"]));
+    assert_eq!(fault(&out), None, "{out:#?}");
 }
 
 /// The children of a process that has changed its user were ended: they can open nothing that a

@@ -1,4 +1,5 @@
-/* A program that is started under a filter, which sends a system call back to it. */
+/* A program that is started under a filter, which sends a system call back to it, or that sets one
+ * when it has run for a while. */
 #include "abuse.h"
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,10 +18,10 @@ static void answer(int signal, siginfo_t *info, void *context) {
     answered = info->si_syscall == SYS_madvise;
 }
 
-static void send_back_advice(void) {
+static void send_back(int number) {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -30,8 +31,15 @@ static void send_back_advice(void) {
 }
 
 int main(int count, char **arguments) {
+    if (count > 1 && strcmp(arguments[1], "late") == 0) {
+        uint64_t *words = filled(PAGES);
+        send_back(SYS_ioctl);
+        CHECK(wrong(words, PAGES) == 0);
+        puts("well");
+        return 0;
+    }
     if (count == 1) {
-        send_back_advice();
+        send_back(SYS_madvise);
         execl(arguments[0], arguments[0], "inside", NULL);
         CHECK(!"became itself");
     }
