@@ -90,6 +90,9 @@ also! {
     __fxstatat64 = status::__fxstatat;
     __lxstat64 = status::__lxstat;
     __xstat64 = status::__xstat;
+    fts64_children = system::fts_children;
+    fts64_open = system::fts_open;
+    fts64_read = system::fts_read;
     _IO_fdopen = streams::fdopen;
     _IO_fopen = streams::fopen;
     _IO_fputs = streams::fputs;

@@ -15,7 +15,7 @@ use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 /// As much is moved at once, but of messages, which are moved as a whole.
-const MOST: usize = 1 << 20;
+pub const MOST: usize = 1 << 20;
 /// Pieces that the kernel takes.
 const MOST_PIECES: usize = libc::UIO_MAXIOV as usize;
 /// Pieces of a usual call.

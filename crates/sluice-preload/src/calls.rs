@@ -105,9 +105,6 @@ tried_again! {
         (to, n as size_t);
     c"connect" connect = next_connect(fd: c_int, to: *const c_void, n: socklen_t) -> c_int,
         (to, n as size_t);
-    c"setsockopt" setsockopt = next_setsockopt
-        (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int,
-        Record::new(value, n as usize);
     c"getsockname" getsockname = next_getsockname
         (fd: c_int, to: *mut sockaddr, n: *mut socklen_t) -> c_int, Room(to.cast(), n);
     c"getpeername" getpeername = next_getpeername
@@ -138,6 +135,30 @@ tried_again! {
         One(of.cast::<flock>());
     c"fcntl64" fcntl64 = next_fcntl64(fd: c_int, what: c_int, of: *mut c_void) -> c_int,
         One(of.cast::<flock>());
+}
+
+next!(next_setsockopt: c"setsockopt"
+    (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int);
+
+/// Some kinds of sockets have other errors than `EFAULT` for a value that is missing. What it names
+/// besides is brought where that is an error.
+///
+/// # Safety
+/// C contract of `setsockopt`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    n: socklen_t,
+) -> c_int {
+    let (place, bytes) = (Place::new(), n as size_t);
+    let side = Side::new(&place, value.cast_mut(), bytes, Way::Out);
+    with_pages(Record::new(value, bytes), || {
+        // SAFETY: passed on, or memory of ours that is as long.
+        unsafe { next_setsockopt(fd, level, name, side.at(), n) }
+    })
 }
 
 next!(next_getcwd: c"getcwd"(to: *mut c_char, n: size_t) -> *mut c_char);

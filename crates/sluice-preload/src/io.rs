@@ -1,18 +1,13 @@
 //! System calls that move the program's bytes: see [`crate::buffers`] and [`crate::bounce`].
 
 use crate::bounce::{Rest, Side, Way, message, message_of, vector, whole};
-use crate::buffers::{signal_engine, with_pages};
+use crate::buffers::{are_readable, signal_engine};
 use crate::next;
 use crate::piece::Place;
-use crate::rest::{out, read_on, receive_on, received, send_on, write_on};
+use crate::rest::{Taken, out, read_on, receive_on, received, send_on, write_on};
 use crate::waits::told;
-use libc::{c_int, c_uint, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
+use libc::{c_int, c_uint, c_void, iovec, msghdr, off_t};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
-
-fn is_own(pid: pid_t) -> bool {
-    // SAFETY: no arguments.
-    pid == unsafe { libc::getpid() }
-}
 
 /// Whether a buffer ends where no memory of a program can be.
 fn is_beyond_all(at: usize, bytes: usize) -> bool {
@@ -26,11 +21,12 @@ fn is_beyond_all(at: usize, bytes: usize) -> bool {
 }
 
 /// Functions that move bytes: where the buffer is, what follows its length, which way bytes go, and
-/// what becomes of what is too long for one call. `$parts` does the same for several pieces.
+/// what becomes of what is too long for one call. `$parts` does the same for several pieces, and
+/// `$placed` at a given place of a file.
 macro_rules! moves {
     ($($name:ident as $next:ident $symbol:literal
        ($buf:ty $(, $at:ident: $type:ty)? $(; $flags:ident)?), $parts:ident, $way:ident,
-       $rest:ident;)+) => {$(
+       $rest:ident $(, $placed:ident)?;)+) => {$(
         next!($next: $symbol(
             fd: c_int, buf: $buf, n: size_t $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t);
@@ -48,6 +44,11 @@ macro_rules! moves {
                 return unsafe { $next(fd, buf, n $(, $at)? $(, $flags)?) };
             }
             let (from, way) = ((buf.cast_const(), n), $way(fd, 0 $(| $flags)?));
+            $(if let Some(taken) = Taken::of(fd, n, way) {
+                // SAFETY: passed on.
+                let result = unsafe { $placed(fd, buf, n, taken.at) };
+                return taken.moved(result);
+            })?
             whole(from, way, || $rest(fd, 0 $(| $flags)?), |pieces, _done| {
                 $(let $at = $at + _done as $type;)?
                 // SAFETY: passed on, from where the call before stopped.
@@ -89,8 +90,8 @@ unsafe fn recv_parts(fd: c_int, parts: *const iovec, n: c_int, flags: c_int) -> 
 }
 
 moves! {
-    read as next_read c"read" (*mut c_void), next_readv, received, read_on;
-    write as next_write c"write" (*mut c_void), next_writev, out, write_on;
+    read as next_read c"read" (*mut c_void), next_readv, received, read_on, pread64;
+    write as next_write c"write" (*mut c_void), next_writev, out, write_on, pwrite64;
     pread as next_pread c"pread" (*mut c_void, from: off_t), next_preadv, received, read_on;
     pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), next_pwritev, out, write_on;
     pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), next_preadv64, received, read_on;
@@ -99,25 +100,10 @@ moves! {
     recv as next_recv c"recv" (*mut c_void; flags), recv_parts, received, receive_on;
 }
 
-macro_rules! hooks {
-    ($($name:ident as $next:ident $symbol:literal
-       ($($arg:ident: $type:ty),*), $buffers:expr;)+) => {$(
-        next!($next: $symbol($($arg: $type),*) -> ssize_t);
-
-        /// # Safety
-        /// C contract of the function of this name.
-        #[unsafe(no_mangle)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> ssize_t {
-            // SAFETY: passed on.
-            with_pages($buffers, || unsafe { $next($($arg),*) })
-        }
-    )+};
-}
-
 macro_rules! vectors {
     ($($name:ident as $next:ident $symbol:literal
-       ($($at:ident: $type:ty)? $(; $flags:ident)?), $way:ident, $rest:ident;)+) => {$(
+       ($($at:ident: $type:ty)? $(; $flags:ident)?), $way:ident, $rest:ident
+       $(, $placed:ident)?;)+) => {$(
         next!($next: $symbol(
             fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t);
@@ -128,6 +114,11 @@ macro_rules! vectors {
         pub unsafe extern "C-unwind" fn $name(
             fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
         ) -> ssize_t {
+            $(if let Some(taken) = Taken::of(fd, bytes_of(parts, n), Way::$way) {
+                // SAFETY: passed on.
+                let result = unsafe { $placed(fd, parts, n, taken.at) };
+                return taken.moved(result);
+            })?
             // SAFETY: passed on.
             let plain = || unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) };
             let rest = || $rest(fd, 0 $(| $flags)?);
@@ -141,14 +132,27 @@ macro_rules! vectors {
     )+};
 }
 
+/// The bytes of a vector, in signal mode; 0 of one that the kernel refuses.
+fn bytes_of(parts: *const iovec, n: c_int) -> size_t {
+    let count = n.clamp(0, libc::UIO_MAXIOV) as usize;
+    let is_known = |engine| are_readable(engine, parts.cast(), count * size_of::<iovec>());
+    if count == 0 || count != n as usize || !signal_engine().is_some_and(is_known) {
+        return 0;
+    }
+    // SAFETY: the program's vector, of the length that it gave, which can be read.
+    let parts = unsafe { core::slice::from_raw_parts(parts, count) };
+    let lengths = parts.iter().map(|part| part.iov_len);
+    lengths.fold(0, usize::saturating_add)
+}
+
 /// A place in a file behind so many bytes; -1 is the current place, which moves by itself.
 fn moved_on(at: off_t, done: size_t) -> off_t {
     if at == -1 { at } else { at + done as off_t }
 }
 
 vectors! {
-    readv as next_readv c"readv" (), In, read_on;
-    writev as next_writev c"writev" (), Out, write_on;
+    readv as next_readv c"readv" (), In, read_on, preadv64;
+    writev as next_writev c"writev" (), Out, write_on, pwritev64;
     preadv as next_preadv c"preadv" (from: off_t), In, read_on;
     pwritev as next_pwritev c"pwritev" (from: off_t), Out, write_on;
     preadv64 as next_preadv64 c"preadv64" (from: off_t), In, read_on;
@@ -186,17 +190,6 @@ pub unsafe extern "C-unwind" fn sendmsg(fd: c_int, given: *const msghdr, flags: 
         || call(given),
         call,
     )
-}
-
-hooks! {
-    process_vm_readv as next_process_read c"process_vm_readv"
-        (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
-         flags: c_ulong),
-        ((own, n as c_int), (other, if is_own(pid) { m as c_int } else { 0 }));
-    process_vm_writev as next_process_write c"process_vm_writev"
-        (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
-         flags: c_ulong),
-        ((own, n as c_int), (other, if is_own(pid) { m as c_int } else { 0 }));
 }
 
 next!(next_recvfrom: c"recvfrom"(fd: c_int, buf: *mut c_void, n: size_t, flags: c_int,

@@ -151,7 +151,8 @@ pub unsafe fn without_bus(how: c_int, new: *const sigset_t) -> Option<sigset_t> 
 }
 
 /// Changes the thread's mask by a function of the C library, but never so that it blocks SIGBUS in
-/// signal mode.
+/// signal mode. There the kernel reads and writes the stack: it changes the mask before it finds
+/// that it cannot write what that was.
 ///
 /// # Safety
 /// C contract of that function.
@@ -161,10 +162,25 @@ unsafe fn change(
     new: *const sigset_t,
     old: *mut sigset_t,
 ) -> c_int {
-    // SAFETY: passed on.
+    if !signal_is_ours() {
+        // SAFETY: passed on.
+        return unsafe { by(how, new, old) };
+    }
+    // SAFETY: null or the program's sets, of which the kernel knows the first word; live copies.
     unsafe {
-        let changed = without_bus(how, new);
-        by(how, changed.as_ref().map_or(new, core::ptr::from_ref), old)
+        let wanted = (!new.is_null()).then(|| match (how, new.cast::<u64>().read_unaligned()) {
+            (libc::SIG_UNBLOCK, set) => set,
+            (_, set) => set & !BUS,
+        });
+        let [mut set, mut before]: [sigset_t; 2] = core::mem::zeroed();
+        (&raw mut set).cast::<u64>().write(wanted.unwrap_or(0));
+        let given = wanted.map_or(core::ptr::null(), |_| &raw const set);
+        let result = by(how, given, &mut before);
+        if result == 0 && !old.is_null() {
+            let before = (&raw const before).cast::<u64>().read();
+            old.cast::<u64>().write_unaligned(before);
+        }
+        result
     }
 }
 

@@ -2,15 +2,18 @@
 
 use crate::answers::status;
 use crate::asked::no_such_call;
-use crate::buffers::{Buffers, Code, One, Text, is_readable, with_pages};
+use crate::buffers::{Buffers, Code, One, Text, is_readable, signal_engine, with_pages};
 use crate::dispatch::by_libc;
 use crate::next;
+use crate::piece::{Piece, Place};
 use crate::tried_again;
+use core::ptr::copy_nonoverlapping;
 use libc::utimbuf;
 use libc::{
     FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, dev_t, gid_t, key_t, mode_t, mq_attr,
 };
 use libc::{mqd_t, pthread_t, size_t, ssize_t, statvfs as Statvfs, timeval, uid_t};
+use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 tried_again! {
@@ -53,10 +56,6 @@ tried_again! {
         (Text(path), One(times.cast::<[timeval; 2]>()));
     c"inotify_add_watch" inotify_add_watch = next_inotify_add_watch
         (fd: c_int, path: *const c_char, events: u32) -> c_int, Text(path);
-    c"mount" mount = next_mount
-        (source: *const c_char, target: *const c_char, kind: *const c_char, flags: c_ulong,
-         data: *const c_void) -> c_int,
-        ((Text(source), Text(target)), (Text(kind), Text(data.cast())));
     c"umount" umount = next_umount (path: *const c_char) -> c_int, Text(path);
     c"umount2" umount2 = next_umount2 (path: *const c_char, flags: c_int) -> c_int, Text(path);
     c"pathconf" pathconf = next_pathconf
@@ -204,6 +203,44 @@ pub unsafe extern "C-unwind" fn __xmknod(
 ) -> c_int {
     // SAFETY: passed on.
     unsafe { __xmknodat(version, libc::AT_FDCWD, path, mode, device) }
+}
+
+next!(next_mount: c"mount"(source: *const c_char, target: *const c_char, kind: *const c_char,
+    flags: c_ulong, data: *const c_void) -> c_int);
+
+/// The kernel reads a page from `data` on, and takes what it finds before a missing one for all.
+///
+/// # Safety
+/// C contract of `mount`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn mount(
+    source: *const c_char,
+    target: *const c_char,
+    kind: *const c_char,
+    flags: c_ulong,
+    data: *const c_void,
+) -> c_int {
+    let place = Place::new();
+    let at = data as usize;
+    let served = signal_engine().and_then(|engine| {
+        let run = engine.served_run(at, at.saturating_add(PAGE), false)?;
+        let is_first = run.start == at && !data.is_null();
+        is_first.then_some(run.len())
+    });
+    let own = served.and_then(|bytes| Some((Piece::new(&place, PAGE)?, bytes)));
+    let given = own.as_ref().map_or(data, |(piece, bytes)| {
+        // SAFETY: the program's memory, which the device serves; ours has a page.
+        unsafe {
+            piece.at.write_bytes(0, PAGE);
+            copy_nonoverlapping(data.cast(), piece.at, *bytes);
+        }
+        piece.at.cast_const().cast()
+    });
+    let names = ((Text(source), Text(target)), Text(kind));
+    // SAFETY: passed on, or memory of ours with the same in it.
+    with_pages(names, || unsafe {
+        next_mount(source, target, kind, flags, given)
+    })
 }
 
 macro_rules! of_threads {

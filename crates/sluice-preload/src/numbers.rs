@@ -6,13 +6,15 @@ use crate::buffers::signal_engine;
 use crate::calls::{getrandom, setsockopt};
 use crate::held::{copy_file_range, sendfile, splice, wait4};
 use crate::io::{pread, pwrite};
-use crate::io::{preadv, preadv2, process_vm_readv, process_vm_writev, pwritev, pwritev2};
+use crate::io::{preadv, preadv2, pwritev, pwritev2};
 use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};
 use crate::many::{recvmmsg, sendmmsg};
+use crate::names::mount;
 use crate::next;
 use crate::numbered::{Call, epoll_pwait, epoll_pwait2, held, ppoll, pselect, rt_sigsuspend};
 use crate::status::statx;
 use crate::taken::{getsockopt, mq_timedreceive, mq_timedsend, msgrcv, msgsnd};
+use crate::vm_copies::{process_vm_readv, process_vm_writev};
 use crate::waits::{accept, accept4};
 #[cfg(target_arch = "x86_64")]
 use crate::waits::{poll, select};
@@ -127,6 +129,7 @@ calls! {
     SYS_accept4 accept4(0, 1, 2, 3);
     SYS_getsockopt getsockopt(0, 1, 2, 3, 4);
     SYS_setsockopt setsockopt(0, 1, 2, 3, 4);
+    SYS_mount mount(0, 1, 2, 3, 4);
     SYS_epoll_pwait epoll_pwait(0, 1, 2, 3, 4, 5);
     SYS_epoll_pwait2 epoll_pwait2(0, 1, 2, 3, 4, 5);
     #[cfg(target_arch = "x86_64")]

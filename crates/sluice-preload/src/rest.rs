@@ -1,7 +1,9 @@
 //! What becomes of bytes that are more than one call moves, by what a descriptor leads to.
 
-use crate::bounce::{Rest, Way};
-use libc::{c_int, socklen_t};
+use crate::bounce::{MOST, Rest, Way};
+use crate::buffers::signal_engine;
+use core::cell::Cell;
+use libc::{c_int, off_t, size_t, socklen_t, ssize_t};
 use sluice_region::sys;
 
 /// What a descriptor leads to.
@@ -58,6 +60,60 @@ pub fn write_on(fd: c_int, _: c_int) -> Rest {
         Kind::Row if has_flag(fd, libc::O_NONBLOCK) => Rest::Stays,
         _ => Rest::Follows,
     }
+}
+
+/// Bytes of a file from its descriptor's place on, for a call that is made in parts. Whoever shares
+/// the descriptor finds its place behind them at once, as if they were moved by one call.
+pub struct Taken {
+    fd: c_int,
+    /// Where the bytes are.
+    pub at: off_t,
+    left: Cell<size_t>,
+}
+
+impl Taken {
+    /// Takes so many bytes; `None` where one call moves them all, or where nobody can say before
+    /// how many there will be.
+    pub fn of(fd: c_int, bytes: size_t, way: Way) -> Option<Taken> {
+        signal_engine().filter(|_| bytes > MOST)?;
+        // SAFETY: plain data, for which zeros are valid, as the output.
+        let stat = unsafe {
+            let mut stat: libc::stat = core::mem::zeroed();
+            (libc::fstat(fd, &mut stat) == 0).then_some(stat)
+        }?;
+        let is_file = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+        let is_short = way == Way::In && stat.st_size <= MOST as off_t;
+        if !is_file || is_short || has_flag(fd, libc::O_APPEND) {
+            return None;
+        }
+        let behind = step(fd, off_t::try_from(bytes).ok()?).ok()?;
+        Some(Taken {
+            fd,
+            at: behind as off_t - bytes as off_t,
+            left: Cell::new(bytes),
+        })
+    }
+
+    /// Passes on how many bytes were moved. The others are there again.
+    pub fn moved(self, result: ssize_t) -> ssize_t {
+        self.left.update(|left| left - result.max(0) as size_t);
+        result
+    }
+}
+
+/// Also where the thread is cancelled meanwhile.
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.left.get() > 0 {
+            let _ = step(self.fd, -(self.left.get() as off_t));
+        }
+    }
+}
+
+/// Moves a descriptor's place. Returns where it is then.
+fn step(fd: c_int, bytes: off_t) -> Result<usize, i32> {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_lseek, fd, bytes, libc::SEEK_CUR) }
 }
 
 /// What a socket says of itself.

@@ -122,8 +122,13 @@ macro_rules! off_device {
 }
 
 // `newlocale` loads what a later `setlocale` takes into force. A program compiled with `-pg` calls
-// `__monstartup` before its `main`.
+// `__monstartup` before its `main`. What is known of a file is in an allocation of `fts`.
 off_device! {
+    c"fts_open" fts_open = next_fts_open
+        (paths: *const *mut c_char, options: c_int, order: *const c_void) -> *mut c_void;
+    c"fts_read" fts_read = next_fts_read(walk: *mut c_void) -> *mut c_void;
+    c"fts_children" fts_children = next_fts_children
+        (walk: *mut c_void, options: c_int) -> *mut c_void;
     c"setlocale" setlocale = next_setlocale
         (category: c_int, name: *const c_char) -> *mut c_char;
     c"newlocale" newlocale = next_newlocale

@@ -16,6 +16,18 @@ fn calls_by_their_numbers_move_bytes_as_those_by_name() {
     all_well(calls(), &["datagrams", "files"]);
 }
 
+/// In signal mode a copy of more than fits into the cache ended with `EFAULT`.
+#[test]
+fn a_process_may_copy_its_own_memory_by_the_kernel() {
+    all_well(helper!("abuse_copies.c"), &[""]);
+}
+
+/// In signal mode what two of them moved came between each other's.
+#[test]
+fn processes_may_share_a_place_in_a_file() {
+    all_well(helper!("abuse_places.c"), &[""]);
+}
+
 #[test]
 fn pages_may_leave_while_they_are_in_a_pipe() {
     all_well(calls(), &["pipes", "places"]);
@@ -62,7 +74,9 @@ fn small_records_may_have_left() {
 /// Of what follows each call ended with `EFAULT`, waited for nothing, or ended the program.
 #[test]
 fn what_functions_are_given_may_have_left() {
-    let parts = ["paths", "queues", "groups", "asked", "clocks", "records"];
+    let parts = [
+        "walks", "paths", "queues", "groups", "asked", "clocks", "records",
+    ];
     all_well(helper!("missing_names.c"), &parts);
 }
 
@@ -83,8 +97,17 @@ fn what_servers_of_names_answer_may_have_left() {
 
 #[test]
 fn addresses_inside_of_arguments_may_name_what_has_left() {
-    let parts = ["filters", "tables", "traces", "programs"];
+    let parts = [
+        "filters", "tables", "traces", "programs", "rings", "options",
+    ];
     all_well(helper!("missing_inside.c"), &parts);
+}
+
+/// In signal mode a thread kept signals back that it had let through, or learned nothing of those
+/// that it had kept back.
+#[test]
+fn masks_of_signals_may_have_left() {
+    all_well(helper!("missing_masks.c"), &["sets", "jumps"]);
 }
 
 #[test]

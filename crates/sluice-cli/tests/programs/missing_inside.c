@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -118,9 +122,50 @@ static void programs(void) {
     CHECK(prctl(PR_SET_NAME, text("other")) == 0);
 }
 
+/* The kernel has another error than `EFAULT` for what it cannot read here. */
+static void rings(void) {
+    struct tpacket_req ring = {4 * PAGE, 2, 2048, 4 * PAGE / 2048 * 2};
+    int by_name = socket(AF_PACKET, SOCK_RAW, 0), by_number = socket(AF_PACKET, SOCK_RAW, 0);
+    CHECK((by_name >= 0 && by_number >= 0) || errno == EPERM || errno == EAFNOSUPPORT);
+    if (by_name < 0)
+        return;
+    void *at = gone(&ring, sizeof ring);
+    CHECK(setsockopt(by_name, SOL_PACKET, PACKET_RX_RING, at, sizeof ring) == 0);
+    at = gone(&ring, sizeof ring);
+    CHECK(syscall(SYS_setsockopt, by_number, SOL_PACKET, PACKET_RX_RING, at, sizeof ring) == 0);
+    CHECK(close(by_name) == 0 && close(by_number) == 0);
+}
+
+/* The kernel took the beginning of the options for all of them. */
+static void options(void) {
+    char place[] = "/tmp/sluice-options-XXXXXX";
+    CHECK(mkdtemp(place));
+    pid_t child = fork();
+    if (child == 0) {
+        limit(20);
+        if (unshare(CLONE_NEWNS) != 0)
+            _exit(0);
+        CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+        for (int way = 0; way < 2; way++) {
+            char *given = text("size=16m,mode=0711");
+            struct stat made;
+            /* As where the first of two pages has come back, and the second has not. */
+            CHECK(*(volatile char *)given == 's');
+            CHECK((way == 0 ? mount("none", place, "tmpfs", 0, given)
+                            : syscall(SYS_mount, "none", place, "tmpfs", 0, given)) == 0);
+            CHECK(stat(place, &made) == 0 && (made.st_mode & 07777) == 0711);
+            CHECK(umount(place) == 0);
+        }
+        _exit(0);
+    }
+    child_was_well(child);
+    CHECK(rmdir(place) == 0);
+}
+
 int main(int argc, char **argv) {
     static const struct part parts[] = {
-        {"filters", filters}, {"tables", tables}, {"traces", traces}, {"programs", programs}
+        {"filters", filters}, {"tables", tables}, {"traces", traces}, {"programs", programs},
+        {"rings", rings}, {"options", options}
     };
     limit(25);
     CHECK(argc == 2);

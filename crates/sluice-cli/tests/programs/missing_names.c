@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <grp.h>
 #include <limits.h>
 #include <mntent.h>
@@ -387,11 +388,35 @@ static void pauses(void) {
     }
 }
 
+/* The C library keeps the status of each file in memory of its own, and asks for it again there. */
+static void walks(void) {
+    enum { FILES = 1000 };
+    char name[64], *where[] = {folder, NULL};
+    for (int n = 0; n < FILES; n++) {
+        snprintf(name, sizeof name, "%s/%d", folder, n);
+        CHECK(close(creat(name, 0600)) == 0);
+    }
+    FTS *walk = fts_open(where, FTS_PHYSICAL, NULL);
+    CHECK(walk);
+    int seen = 0;
+    for (FTSENT *at; (at = fts_read(walk));) {
+        CHECK(at->fts_info == FTS_F || at->fts_info == FTS_D || at->fts_info == FTS_DP);
+        if (at->fts_info != FTS_F)
+            continue;
+        CHECK(madvise((char *)at - (uintptr_t)at % PAGE, 2 * PAGE, MADV_PAGEOUT) == 0);
+        CHECK(fts_set(walk, at, FTS_AGAIN) == 0);
+        CHECK(fts_read(walk) == at && at->fts_info == FTS_F);
+        seen++;
+        CHECK((at->fts_statp->st_mode & 07777) == 0600 && unlink(at->fts_accpath) == 0);
+    }
+    CHECK(seen == FILES && fts_close(walk) == 0);
+}
+
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"checked", checked}, {"old", old}, {"paths", paths}, {"queues", queues},
         {"groups", groups}, {"asked", asked}, {"clocks", clocks}, {"joins", joins},
-        {"records", records}, {"pauses", pauses}, {"names", names}
+        {"records", records}, {"pauses", pauses}, {"names", names}, {"walks", walks}
     };
     limit(25);
     CHECK(argc == 2 && mkdtemp(folder));
