@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import runs
 
-from sluice.report import main
+from sluice.report import main, units
 from sluice.report.charts import charts, requests_without_miss
 from sluice.report.folder import load_runs
 from sluice.report.histogram import Histogram
@@ -211,6 +211,18 @@ def test_programs_that_end_at_once_have_their_place_in_a_heat_map(tmp_path: Path
     chart = {chart.slug: chart for chart in charts(load_runs([folder]))}["heat-0"]
     assert chart.image.cells.tolist() == [[100, 220]]
     assert chart.x_range == (0, 1)
+
+
+def test_a_heat_map_of_a_steady_program_is_even_however_it_ends(tmp_path: Path) -> None:
+    """A short last column once stood on top of what the one before it had."""
+    folder = runs.run(tmp_path / "a")
+    for end in (40.05, 40.3, 40.5, 40.95, 41):
+        lines = [f"{at},{min(at + 1, end)},0,128,{100 * min(1, end - at):.3f}" for at in range(41)]
+        (folder / "heat.csv").write_text(
+            "\n".join(["from_s,to_s,first_page,pages,misses", *lines]))
+        chart = {chart.slug: chart for chart in charts(load_runs([folder]))}["heat-0"]
+        assert chart.image.cells.shape == (1, 41) and np.allclose(chart.image.cells, 100, rtol=1e-3)
+        assert chart.x_range == (0, end) and chart.image.until == 41
 
 
 HEADER = "t_s,traps,misses,soft\n"
@@ -457,6 +469,15 @@ def test_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
                                         "PYTHONPATH": ":".join(sys.path)})
         pages.append(output.read_bytes())
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(("share", "told", "least"), [
+    (1.0, "100.0 %", "≥ 100.0 %"), (0.99985, "99.98 %", "≥ 99.9 %"),
+    (0.99996, "> 99.99 %", "≥ 99.9 %"), (0.98765, "98.8 %", "≥ 98.7 %"),
+    (0.29, "29.0 %", "≥ 29.0 %"), (0.05678, "5.68 %", "≥ 5.67 %"), (0.0, "0.00 %", "≥ 0.00 %")])
+def test_nearly_all_is_not_all_and_a_lower_bound_is_rounded_down(
+        share: float, told: str, least: str) -> None:
+    assert (units.percent(share), units.at_least(share)) == (told, least)
 
 
 def test_labels_tell_folders_of_one_name_apart(tmp_path: Path) -> None:

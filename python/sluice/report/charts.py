@@ -51,10 +51,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Image:
-    """A picture of numbers: ``cells`` by row from the lowest y on, and how their scale is named."""
+    """A picture of numbers: ``cells`` by row from the lowest y on, how their scale is named, and
+    the x at which the last of a row ends, maybe behind the axis."""
 
     cells: np.ndarray
     scale: str
+    until: float
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ def _heat(runs: list[Run]) -> list[Chart]:
             " second. Without colour there were none: the pages were not used, or were hits.",
             "time since the start", "place in device memory", "time", "mebibytes",
             heat.times, (heat.rows[0] / MIB, mebibytes), [],
-            image=Image(heat.cells, "misses a second")))
+            image=Image(heat.cells, "misses a second", heat.until)))
     return made
 
 

@@ -170,7 +170,7 @@ def _hit_tiles(run: Run) -> list[Tile]:
     bound = requests_without_miss(run)
     if bound is not None:
         tiles.append(Tile("requests-without-miss", "requests without a miss",
-                          f"≥ {units.percent(bound)}", ("1 − misses ÷ requests,",
+                          units.at_least(bound), ("1 − misses ÷ requests,",
                           "whole run"), note="requests"))
     for program in run.programs:
         share = _share_below(program, program.histogram)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -175,8 +176,10 @@ class Heat:
     """Misses a second by place and time: ``cells`` has a row for each place from the lowest on."""
 
     cells: np.ndarray
-    # From when to when, s, and from which byte of device memory to which.
+    # From when to when, s; where the last column would end if it were whole; and from which byte
+    # of device memory to which.
     times: tuple[float, float]
+    until: float
     rows: tuple[float, float]
     row_bytes: float
     column_s: float
@@ -190,19 +193,28 @@ class Heat:
         begin = float(columns["from_s"].min())
         end = max(float(columns["to_s"].max()), begin + HEAT_STEP_S)
         column_s = max(float(np.median(widths)), (end - begin) / HEAT_SIDE)
-        edges = np.linspace(begin, end, max(math.ceil((end - begin) / column_s - 1e-6), 1) + 1)
-        middles = (edges[:-1] + edges[1:]) / 2
-        cells = np.zeros((min(count, HEAT_SIDE), len(middles)))
-        for row, start, stop, width, misses in zip(
-                rows - lowest, columns["from_s"], columns["to_s"], widths, columns["misses"],
-                strict=True):
-            first, last = np.searchsorted(middles, (start, stop))
-            if first == last:  # Shorter than a column, as of a program that ends at once.
-                first = min(first, len(middles) - 1)
-                last, width = first + 1, edges[1] - edges[0]
-            cells[row * len(cells) // count, first:last] += misses / width
-        return cls(cells, (begin, end),
+        columns_there = max(math.ceil((end - begin) / column_s - 1e-6), 1)
+        edges = begin + column_s * np.arange(columns_there + 1)
+        cells = np.zeros((min(count, HEAT_SIDE), len(edges) - 1))
+        shares: dict[tuple[float, float], np.ndarray] = {}
+        for row, start, stop, misses in zip(
+                rows - lowest, columns["from_s"], columns["to_s"], columns["misses"], strict=True):
+            if (start, stop) not in shares:
+                shares[start, stop] = _shares(edges, start, stop)
+            cells[row * len(cells) // count] += misses * shares[start, stop]
+        # The last column may end earlier than its cells.
+        cells /= np.minimum(edges[1:], end) - edges[:-1]
+        return cls(cells, (begin, end), float(edges[-1]),
                    (lowest * row_bytes, (lowest + count) * row_bytes), row_bytes, column_s)
+
+
+def _shares(edges: np.ndarray, start: float, stop: float) -> np.ndarray:
+    """How much of a time lies between each edge and the next; one that takes none is where it
+    begins."""
+    inside = np.clip(np.minimum(stop, edges[1:]) - np.maximum(start, edges[:-1]), 0.0, None)
+    if not inside.any():
+        inside[min(np.searchsorted(edges, start, "right") - 1, len(inside) - 1)] = 1.0
+    return inside / inside.sum()
 
 
 @dataclass(frozen=True)
@@ -235,10 +247,11 @@ def load_runs(folders: list[Path]) -> list[Run]:
 
 def load_run(path: Path, label: str) -> Run:
     """Reads one folder. Raises :class:`RunFolderError`; what is merely absent becomes a note."""
-    if not path.is_dir():
-        problem = "is not a folder" if path.exists() else "does not exist"
+    # Of a name that is too long `Path` would not say that it is not there.
+    if not os.path.isdir(path):
+        problem = "is not a folder" if os.path.exists(path) else "does not exist"
         expected = "expected the --out folder of a sluice run"
-        if (path.parent / "stats.json").exists() and path.is_file():
+        if os.path.exists(path.parent / "stats.json") and os.path.isfile(path):
             expected = f"give its folder, {path.parent}"
         raise RunFolderError(f"{path} {problem}; {expected}")
     stats = read_object(path / "stats.json", RUN_SCHEMA)

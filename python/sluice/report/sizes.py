@@ -134,8 +134,7 @@ def _hit_ratios(axes: Axes, result: Table) -> None:
                  for point in points]
         known = np.array([pair for pair in drawn if pair[1] is not None], float).reshape(-1, 2)
         axes.plot(known[:, 0], known[:, 1], color=svg.colour(index), marker=svg.marker(index),
-                  linestyle="",
-                  label=svg.words(name))
+                  linestyle="", label=name)
     if (knee := result.number("knee", "cache_bytes")) is not None:
         _mark(axes, knee, f"knee {size(knee)}")
     answer = _answer(result)

@@ -46,6 +46,8 @@ _STYLE: dict[Any, object] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 12,
+    # Names of users' are drawn as they are: between two dollars there would be a formula.
+    "text.parse_math": False,
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": _MUTED,
@@ -113,16 +115,11 @@ def marker(index: int) -> str:
     return _MARKERS[index // PALETTE % len(_MARKERS)]
 
 
-def words(name: str) -> str:
-    """A name as it is: between two dollars Matplotlib would read a formula."""
-    return name.replace("$", r"\$")
-
-
 def legend(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     """A key of these lines; one that Matplotlib makes itself leaves out names such as ``_a``."""
     made = axes.legend(lines, [str(number) for number in range(len(names))], frameon=False)
     for text, name in zip(made.get_texts(), names, strict=True):
-        text.set_text(words(name))
+        text.set_text(name)
 
 
 def element(name: str, label: str, size: tuple[int, int],
@@ -140,11 +137,13 @@ def _image(figure: Figure, axes: Axes, chart: Chart, image: Image) -> None:
     """Cells in one colour, the stronger the more: it stands out from a light and a dark page."""
     cells = np.ma.masked_less_equal(image.cells, 0)
     high = float(cells.max())
-    scale = LogNorm(max(float(cells.min()), high / HEAT_DECADES), high)
+    low = max(float(cells.min()), high / HEAT_DECADES)
+    # Where all cells are alike each has the strongest colour, not the weakest.
+    scale = LogNorm(low if low < high else high / 10, high)
     steps = [(*HEAT_RGB, alpha) for alpha in np.linspace(0.12, 1, 64)]
     colours = ListedColormap(steps).with_extremes(bad=(0, 0, 0, 0))
     drawn = axes.imshow(cells, origin="lower", aspect="auto", interpolation="nearest", cmap=colours,
-                        norm=scale, extent=(*chart.x_range, *chart.y_range))
+                        norm=scale, extent=(chart.x_range[0], image.until, *chart.y_range))
     axes.grid(visible=False)
     bar = figure.colorbar(drawn, ax=axes, pad=0.02, fraction=0.045)
     bar.outline.set_visible(False)

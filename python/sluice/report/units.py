@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from sluice.quantity import number, short
@@ -57,13 +58,24 @@ def _plain(value: float) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as per cent; small shares keep enough digits to differ from none."""
+    """A ratio as per cent; shares keep enough digits to differ from none and from all."""
     if ratio is None:
         return ABSENT
     share = ratio * 100
     if 0 < abs(share) < 0.005:
         return "< 0.01 %" if share > 0 else "> -0.01 %"
+    if 99.95 <= share < 100:
+        # Nearly all is not all.
+        return f"{share:.2f} %" if share < 99.995 else "> 99.99 %"
     return f"{share:.2f} %" if abs(share) < 10 else f"{share:.1f} %"
+
+
+def at_least(ratio: float) -> str:
+    """A lower bound as per cent, rounded down so that it is one."""
+    share = ratio * 100
+    digits = 2 if share < 10 else 1
+    # As it is written: 0.29 times 100 is a little less than 29.
+    return f"≥ {math.floor(share * 10**digits + 1e-6) / 10**digits:.{digits}f} %"
 
 
 def change(before: float | None, after: float | None) -> str:
