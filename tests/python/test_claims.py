@@ -22,7 +22,7 @@ from sluice.reproduce.claims import (
     read_claim,
 )
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.grid import Grid, number_of, numbers_of
 from sluice.reproduce.judge import judge
 from sluice.reproduce.section import Section
 from sluice.reproduce.tolerance import Tolerance
@@ -85,7 +85,10 @@ def test_what_a_formula_cannot_do_is_an_error(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "five / 0 > 1", "five / 0 != 1", "count(line / (line - 1) > 0)", "all(line / (line - 1) > 0)",
-    "five / 0 > 1 and five > 1", "mean(line / (line - 1))"])
+    "five / 0 > 1 and five > 1", "mean(line / (line - 1))",
+    # One run that counted nothing must not take the results of the others with it.
+    "log(five - five)", "log(1 - five)", "harmean(line - 1)", "harmean(table - table)",
+    "(five - five) ** (1 - 2)", "(1 - five) ** 0.5", "five ** five ** five"])
 def test_of_what_is_no_number_nothing_is_true(text: str) -> None:
     assert math.isnan(float(value(text)))  # type: ignore[arg-type]
 
@@ -99,6 +102,15 @@ def test_numbers_in_labels() -> None:
     assert [number_of(text) for text in ("2us", "64MiB", "24", "1.5ms", "2TB", "3kB")] == \
         pytest.approx([2e-6, 2**26, 24, 1.5e-3, 2e12, 3e3])
     assert math.isnan(number_of("ULL2")) and math.isnan(number_of("2x"))
+
+
+@pytest.mark.parametrize(("labels", "wanted"), [
+    (["4K", "1M", "1GiB"], [2**12, 2**20, 2**30]), (["500kB", "2M"], [5e5, 2**21]),
+    (["500k", "2M"], [5e5, 2e6]), (["1T"], [2**40]), (["\N{MICRO SIGN}s", "2\N{MICRO SIGN}s"],
+                                                      [math.nan, 2e-6]),
+    (["8GB/s", "16GB/s"], [8e9, 16e9])])
+def test_a_short_unit_is_of_sizes_where_others_are(labels: list[str], wanted: list[float]) -> None:
+    assert numbers_of(labels) == pytest.approx(wanted, nan_ok=True)
 
 
 @pytest.mark.parametrize(("text", "near", "far"), [

@@ -140,6 +140,10 @@ def test_parquet_tells_units_and_the_resolved_configuration(tmp_path: Path) -> N
     (('count = 8', 'count = 0'), "sample.count: a whole number from 1 to 1000000"),
     (('[grid]', '[gird]'), "gird: no such key; there are command, grid, mean, measures"),
     (('["1us", "2us"]', '[[1]]'), "grid.load: plain values were needed"),
+    (('["1us", "2us"]', '[2020-01-01]'), "grid.load: plain values were needed"),
+    (('from = "1us"', 'from = true'), "True is no number with a unit"),
+    (('from = "1us"', 'from = 2020-01-01'), "is no number with a unit, such as 40us"),
+    (('"80us"', f'"{"9" * 40}us"'), "is no number with a unit, such as 40us"),
     (('sim --work 100', 'sim \\"--work 100'), "command: No closing quotation: sim"),
     (('sim --work 100', 'sim {size}'), "the command has {size}, and no --over gives it values"),
 ])

@@ -19,7 +19,7 @@ from sluice.report import svg
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.grid import Grid, numbers_of
 
 # Colours of the page's palette; where there are more series than colours, hatches tell them apart.
 _HATCHES = ("", "///", "...", "xxx")
@@ -109,7 +109,8 @@ def _by_rows(names: Sequence[str]) -> list[str]:
 
 def _legend_title(one: Evaluated, figure: Figure, names: Sequence[str]) -> str | None:
     """What the numbers of a legend are of; words speak for themselves."""
-    are_numbers = all(not math.isnan(number_of(name)) for name in names if name != PUBLISHED)
+    labels = [name for name in names if name != PUBLISHED]
+    are_numbers = not any(map(math.isnan, numbers_of(labels)))
     return _title(one, figure.series) or None if are_numbers else None
 
 
@@ -377,7 +378,7 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     errors = _of(part.error, one, panel)
     assert ours is not None
     labels = ours.axes[figure.x]
-    numbers = np.array([number_of(label) for label in labels])
+    numbers = np.array(numbers_of(labels))
     are_numbers = not np.isnan(numbers).any()
     # Very many are a scale, and a curve without points.
     is_dense = are_numbers and len(labels) > _WORDS

@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.grid import Grid, numbers_of
 from sluice.reproduce.spread import interval, stddev
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    # Of whole numbers a power could be larger than memory.
-    ast.Pow: lambda a, b: float(a) ** b,
+    ast.Pow: lambda a, b: _power(a, b),
     ast.Div: lambda a, b: a / b if b else math.nan,
 }
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
@@ -67,9 +66,28 @@ def _truth(value: Any) -> Any:
     raise ExperimentError(f"true or false was needed, not {value!r}")
 
 
+def _power(a: float, b: float) -> float:
+    """A power that is a number: of whole ones it could be larger than memory."""
+    try:
+        power = float(a) ** b
+    except (ZeroDivisionError, OverflowError):
+        return math.nan
+    return math.nan if isinstance(power, complex) else power
+
+
 def _geomean(line: Line) -> float:
     values = list(line.values())
     return statistics.geometric_mean(values) if all(v > 0 for v in values) else math.nan
+
+
+def _harmean(values: list[float]) -> float:
+    total = sum(1 / value for value in values) if all(values) else 0.0
+    return len(values) / total if total else math.nan
+
+
+def _label_of(line: Line, which: Callable[..., Any]) -> float:
+    """The label of the least or the greatest value, as a number."""
+    return dict(zip(line, numbers_of(list(line)), strict=True))[which(line, key=line.__getitem__)]
 
 
 _REDUCTIONS: dict[str, Callable[[Line], Any]] = {
@@ -77,15 +95,15 @@ _REDUCTIONS: dict[str, Callable[[Line], Any]] = {
     "mean": lambda line: statistics.fmean(line.values()),
     "stddev": lambda line: stddev(list(line.values())),
     "interval": lambda line: interval(list(line.values())),
-    "harmean": lambda line: len(line) / sum(1 / value for value in line.values()),
+    "harmean": lambda line: _harmean(list(line.values())),
     "sum": lambda line: sum(line.values()),
     "min": lambda line: min(line.values()),
     "max": lambda line: max(line.values()),
     "all": lambda line: all(line.values()),
     "any": lambda line: any(line.values()),
     "count": lambda line: sum(line.values()),
-    "argmin": lambda line: number_of(min(line, key=lambda label: line[label])),
-    "argmax": lambda line: number_of(max(line, key=lambda label: line[label])),
+    "argmin": lambda line: _label_of(line, min),
+    "argmax": lambda line: _label_of(line, max),
 }
 _OF_TRUTHS = ("all", "any", "count")
 _OF_LABELS = ("argmin", "argmax")
@@ -147,7 +165,7 @@ _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "slope": _slope,
     "correlation": _correlation,
     "abs": abs,
-    "log": math.log,
+    "log": lambda value: math.log(value) if value > 0 else math.nan,
     "total": lambda values: sum(values),
 }
 _WITH_LABELS = ("at", "pick")

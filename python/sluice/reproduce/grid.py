@@ -135,23 +135,35 @@ class Grid:
 
 def number_of(label: str) -> float:
     """The number that a label starts with, its unit applied: ``2us`` is 2e-6, ``64MiB`` 2**26."""
-    digits = label
-    while digits:
+    return numbers_of([label])[0]
+
+
+def numbers_of(labels: Sequence[str]) -> list[float]:
+    """The numbers of the labels along an axis. ``16M`` is a count; where another label is a size it
+    is one as well, of 16 MiB."""
+    parts = [_parted(label) for label in labels]
+    sizes = any(unit in _SIZES for _, unit in parts)
+    units = _UNITS | (_SHORT if sizes else {})
+    return [value * units.get(unit, math.nan) for value, unit in parts]
+
+
+def _parted(label: str) -> tuple[float, str]:
+    """The number that a label starts with, and what follows it."""
+    for end in range(len(label), 0, -1):
         try:
-            value = float(digits)
+            return float(label[:end]), label[end:].strip()
         except ValueError:
-            digits = digits[:-1]
             continue
-        unit = label[len(digits):].strip()
-        if unit in _UNITS:
-            return value * _UNITS[unit]
-        break
-    return math.nan
+    return math.nan, ""
 
 
-_UNITS = {"": 1.0, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01,
-          "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-          "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "B": 1.0}
+_SIZES = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 2.0**10, "T": 2.0**40, "KiB": 2.0**10,
+          "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "B": 1.0}
+_SHORT = {"M": 2.0**20, "G": 2.0**30}
+_UNITS = _SIZES | {f"{size}/s": value for size, value in _SIZES.items()} | {
+    "": 1.0, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6,
+    "\N{GREEK SMALL LETTER MU}s": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01, "k": 1e3, "M": 1e6,
+    "G": 1e9}
 
 
 def _list(names: Sequence[str] | Mapping[str, Any]) -> str:

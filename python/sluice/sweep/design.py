@@ -14,6 +14,7 @@ from sluice.quantity import written
 
 METHODS = ("random", "latin-hypercube")
 SCALES = ("linear", "log")
+_DIGITS = 20
 _QUANTITY = re.compile(r"(-?\d+(?:\.(\d+))?)\s*([A-Za-z%]*)")
 
 
@@ -56,8 +57,10 @@ def read_range(first: Any, last: Any, scale: str) -> Range:
     """From its ends as they are written. Raises ``ValueError`` that says what is wrong."""
     ends = []
     for end in (first, last):
-        match = _QUANTITY.fullmatch(written(end).strip())
-        if not match:
+        is_plain = isinstance(end, str | int | float) and not isinstance(end, bool)
+        match = _QUANTITY.fullmatch(written(end).strip()) if is_plain else None
+        # No parameter has more digits, and an exact number only so many.
+        if not match or len(match[1]) > _DIGITS:
             raise ValueError(f"{end!r} is no number with a unit, such as 40us, 64MiB or 0.5")
         ends.append((Decimal(match[1]), len(match[2] or ""), match[3]))
     (low, digits, unit), (high, more, other) = ends

@@ -111,7 +111,8 @@ def _drawn(table: Section, command: Sequence[str]) -> Iterator[Points]:
 
 
 def _texts(table: Section, key: str, values: list[Any]) -> tuple[str, ...]:
-    if not values or any(isinstance(one, dict | list) for one in values):
+    # A date is a text only in quotes.
+    if not values or not all(isinstance(one, str | int | float) for one in values):
         raise table.error(key, f"plain values were needed, not {values!r}")
     return tuple(_text(one) for one in values)
 

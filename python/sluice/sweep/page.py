@@ -16,7 +16,7 @@ from sluice.reproduce import draw
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure, Part
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import number_of
+from sluice.reproduce.grid import numbers_of
 from sluice.reproduce.page import style
 from sluice.reproduce.spec import Axis
 from sluice.sweep import labels, results
@@ -148,6 +148,6 @@ def _spans(one: Evaluated, means: Means | None) -> list[tuple[str, str, str]]:
 
 def _numbers(axis: Axis) -> list[float]:
     """The axis' labels as numbers, if all of several are."""
-    values = [number_of(label.name) for label in axis.labels]
-    known = len(values) > 1 and not any(math.isnan(value) for value in values)
+    values = numbers_of([label.name for label in axis.labels])
+    known = len(values) > 1 and all(map(math.isfinite, values))
     return values if known else []

@@ -34,9 +34,13 @@ class Program:
 
     @cached_property
     def version(self) -> str:
-        """What ``--version`` prints."""
-        return subprocess.run([self.path, "--version"], capture_output=True, text=True,
-                              check=True).stdout.strip()
+        """What ``--version`` prints. Raises ``ExperimentError`` for a program that is none."""
+        done = subprocess.run([self.path, "--version"], capture_output=True, text=True,
+                              errors="replace", stdin=subprocess.DEVNULL, check=False)
+        if done.returncode != 0 or not done.stdout.strip():
+            raise ExperimentError(f"{self.path}: `--version` prints none, status"
+                                  f" {done.returncode}; --sluice names the program `sluice`")
+        return done.stdout.strip()
 
     @cached_property
     def digest(self) -> str:
