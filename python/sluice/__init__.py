@@ -7,13 +7,15 @@ the one that live runs and the simulator use.
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Names are imported when they are first used: NumPy and what reads results take longer to import
 # than most commands need to begin. Typing tools and this module read the same list of them.
-_LINES = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
-_FROM = {words[3]: words[1] for words in map(str.split, _LINES) if words[:1] == ["from"]}
+with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as _list:
+    _FROM = {words[3]: words[1] for words in map(str.split, _list) if words[:1] == ["from"]}
 
 __all__ = sorted(_FROM)
 

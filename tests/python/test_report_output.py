@@ -41,6 +41,17 @@ def test_a_file_of_the_users_is_not_replaced_unasked(
     assert "Again" in notes.read_text()
 
 
+def test_a_name_that_no_file_can_have_is_one_line(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, name = runs.run(tmp_path / "a"), "x" * 300
+    for out in (tmp_path / name, tmp_path / name / "page.html"):
+        assert main([str(folder), "-o", str(out)]) == 2
+        assert capsys.readouterr().err == (
+            f"sluice report: {out}: File name too long; expected a file that can be written\n")
+    assert main([str(tmp_path / name)]) == 2
+    assert "does not exist; expected the --out folder of a sluice run" in capsys.readouterr().err
+
+
 def test_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
     folder = runs.run(tmp_path / "a")
     reader, writer = os.pipe()

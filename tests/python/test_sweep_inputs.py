@@ -204,3 +204,24 @@ def test_a_worker_runs_with_the_coordinators_files(lab: Lab, tmp_path: Path) -> 
     assert run({}).inputs == {"dev.toml": there}, "a file that the coordinator has not"
     device.unlink()
     assert "has no dev.toml, or another one than the" in run({"dev.toml": there}).problem
+
+
+def test_a_label_with_dollars_is_no_formula_in_a_picture(lab: Lab) -> None:
+    words = ["--over", "load=1us,2us", "--over", "word=$a$,_b"]
+    assert sweep(lab, *words, "--", "sim", "--work", "5") == 0
+    page = (lab.out / "index.html").read_text()
+    assert ">$a$</text>" in page and ">_b</text>" in page
+
+
+def test_a_folder_that_cannot_be_is_named(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    out = lab.out.parent / ("x" * 300)
+    assert sweep(lab, "--over", "load=1us", "--", "sim", out=out) == 2
+    assert capsys.readouterr().err == (
+        f"sluice sweep: --out {out}: File name too long; name another folder\n")
+
+
+def test_a_program_that_is_not_sluice_is_named(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.sluice.write_text("#!/bin/sh\nexit 1\n")
+    assert sweep(lab, "--over", "load=1us", "--", "sim") == 2
+    assert f"{lab.sluice}: `--version` prints none, status 1" in capsys.readouterr().err

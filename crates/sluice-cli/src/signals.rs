@@ -54,6 +54,17 @@ pub fn await_interrupt() {
     set_unless_ignored(libc::SIGINT, handler as *const () as usize);
 }
 
+/// Ctrl-C waits from now on, through `exec` too, until the program there takes it.
+pub fn hold_interrupt() {
+    // SAFETY: the set is made before it is read, and nothing else is changed.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGINT);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Whether Ctrl-C was pressed, or a noted request to end has come.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Relaxed)

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sluice import commands
 from sluice.arguments import Parser
 from sluice.errors import RunFolderError
 
-EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
+EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, commands.EXIT_INTERRUPTED
 PAGE_MARK = b'<meta name="generator" content="Sluice">'
 """What every page of ours has near its beginning."""
 
@@ -22,13 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     after Ctrl-C."""
     options = _parser().parse_args(arguments)
     output = options.output or _default_output(options.folders)
-    if not options.force and _is_of_another(output):
-        print(f"sluice report: {output}: it is there already and no page of Sluice's; replace it"
-              " with --force", file=sys.stderr)
-        return EXIT_BAD_INPUT
     try:
+        commands.hear()
+        if not options.force and _is_of_another(output):
+            print(f"sluice report: {output}: it is there already and no page of Sluice's; replace"
+                  " it with --force", file=sys.stderr)
+            return EXIT_BAD_INPUT
         write_report(options.folders, output, options.title)
     except KeyboardInterrupt:
+        commands.end_quietly()
         print("\nsluice report: interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED
     except (RunFolderError, OSError) as error:
@@ -83,7 +86,8 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
 def _is_of_another(output: Path) -> bool:
     """Whether writing there would lose what is not ours: a page is drawn again at any time, from
     its folders."""
-    if not output.is_file():
+    # Of a name that is too long `Path` would not say that it is not there.
+    if not os.path.isfile(output):
         return False
     with output.open("rb") as file:
         begin = file.read(1000)

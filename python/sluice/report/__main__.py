@@ -2,6 +2,6 @@
 
 import sys
 
-from sluice.report import main
+from sluice import commands
 
-sys.exit(main())
+sys.exit(commands.report())

@@ -2,6 +2,6 @@
 
 import sys
 
-from sluice.reproduce import main
+from sluice import commands
 
-sys.exit(main())
+sys.exit(commands.reproduce())

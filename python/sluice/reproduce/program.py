@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from sluice import commands
 from sluice.errors import ExperimentError
 from sluice.processes import Terminated, as_by_ctrl_c
 from sluice.reproduce.kept import Kept
 
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, commands.EXIT_INTERRUPTED
 EXIT_PIPE, EXIT_TERMINATED = 141, 143
 """As of a program that SIGPIPE or SIGTERM ends."""
 RUNS = "runs.jsonl"
@@ -66,7 +67,7 @@ def status(name: str, out: Path, work: Callable[[], bool],
     1 when a run failed; 2 for bad input; 130 after Ctrl-C; 143 after SIGTERM; 141 when nobody
     reads on. Of bad input no empty folder is left. ``kept`` says what Ctrl-C leaves; by default,
     the runs in ``out``."""
-    was_there = out.exists()
+    was_there = os.path.exists(out)
     done = _status(name, out, work, kept or (lambda: _runs_kept(out)))
     if done == EXIT_BAD_INPUT and not was_there:
         with contextlib.suppress(OSError):
@@ -83,11 +84,13 @@ def _status(name: str, out: Path, work: Callable[[], bool], kept: Callable[[], s
         # A terminal that lacks a letter, and names of files that are no text.
         sys.stdout.reconfigure(errors="replace")
     try:
+        commands.hear()
         with as_by_ctrl_c():
             done = work()
         print(end="", flush=True)
         return 0 if done else EXIT_FAILED
     except KeyboardInterrupt as error:
+        commands.end_quietly()
         print(f"\n{name}: interrupted; {kept()}", file=sys.stderr)
         return EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::program;
+use crate::signals;
 use clap::Args;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -31,6 +32,8 @@ pub fn run(name: &'static str, args: &ExternalArgs) -> Result<ExitCode, Error> {
     if let Ok(own) = std::env::current_exe() {
         command.env(OWN_PATH, own);
     }
+    // Python would print a traceback of its own beginning.
+    signals::hold_interrupt();
     let error = command.exec();
     Err(Error::system(path.display())(error))
 }
