@@ -15,6 +15,7 @@ from sluice import progress as bars
 from sluice.arrays import array
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
 from sluice.overrides import given
+from sluice.paths import Name, text
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked
@@ -38,13 +39,13 @@ class Device:
     0.5
     """
 
-    def __init__(self, preset: str, overrides: Mapping[str, object] | None = None, *,
+    def __init__(self, preset: Name, overrides: Mapping[str, object] | None = None, *,
                  seed: int = 1, policy: Callable[[PolicySpace], Policy] | None = None,
                  prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None,
                  **settings: object) -> None:
         values = given(overrides) | given(_by_key(settings))
-        self.preset = preset
-        self._core = _core.Device(preset, values, checked(seed), policy, prefetcher)
+        self.preset = text(preset)
+        self._core = _core.Device(self.preset, values, checked(seed), policy, prefetcher)
         self._lock = threading.Lock()
 
     def access(self, addresses: npt.ArrayLike, writes: npt.ArrayLike | None = None,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sluice.errors import ControlError, InputError, RunError
 from sluice.overrides import given
+from sluice.paths import Name, text
 from sluice.processes import end
 from sluice.reproduce import program
 from sluice.result import Result
@@ -23,7 +24,7 @@ _PAGE = 4096
 _GRACE_S = 10
 
 
-def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
+def run(command: Sequence[Name], device: Name = "cxl-ssd",
         overrides: Mapping[str, object] | None = None, *, trap: str = "event", seed: int = 1,
         capture: bool = False, profile: bool | str = False) -> Result:
     """Run a program with its memory on a device, in the device's time, and return its result.
@@ -48,7 +49,7 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
     if isinstance(command, str | bytes):
         raise InputError(f"bad command: {command!r}; expected a list of words, such as"
                          f" {command.split()!r}")
-    words = [os.fspath(word) for word in command]
+    words = [os.fsdecode(word) for word in command]
     seed = checked(seed)
     values = given(overrides).items()
     sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
@@ -56,8 +57,8 @@ def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
         sets.append("--profile" if profile is True else f"--profile={profile}")
     with tempfile.TemporaryDirectory(prefix="sluice-run-") as folder:
         out = Path(folder) / "out"
-        start = [str(program.find(None)), "run", "--device", device, *sets, "--seed", str(seed),
-                 "--trap", trap, "--out", str(out), "--", *words]
+        start = [str(program.find(None)), "run", "--device", text(device), *sets, "--seed",
+                 str(seed), "--trap", trap, "--out", str(out), "--", *words]
         done = _done(start, capture)
         stats = out / "stats.json"
         if not stats.is_file():

@@ -12,6 +12,7 @@ from sluice import _core
 from sluice.arrays import array
 from sluice.errors import BadValueError
 from sluice.overrides import given
+from sluice.paths import Name, text
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked, whole
@@ -99,7 +100,7 @@ def policies() -> list[dict[str, Any]]:
     return _core.policies()
 
 
-def resolve(device: str, overrides: Mapping[str, object] | None = None) -> dict[str, str]:
+def resolve(device: Name, overrides: Mapping[str, object] | None = None) -> dict[str, str]:
     """The checked settings of a device (a preset, or the path of a TOML file), by key.
 
     ``overrides`` are values by key, texts with units as on the command line. Raises
@@ -109,10 +110,10 @@ def resolve(device: str, overrides: Mapping[str, object] | None = None) -> dict[
     >>> sluice.resolve("cxl-ssd", {"nand.read": "5us"})["nand.read"]
     '5us'
     """
-    return _core.resolve(device, given(overrides))
+    return _core.resolve(text(device), given(overrides))
 
 
-def resolve_system(system: str, overrides: Mapping[str, object] | None = None, scale: int = 1
+def resolve_system(system: Name, overrides: Mapping[str, object] | None = None, scale: int = 1
                    ) -> dict[str, str]:
     """The checked settings of a system (a name, or the path of a TOML file), by key, with what
     ``scale`` divides divided.
@@ -123,10 +124,11 @@ def resolve_system(system: str, overrides: Mapping[str, object] | None = None, s
     >>> sluice.resolve_system("skybyte-full", scale=2)["migration.capacity"]
     '1GiB'
     """
-    return _core.resolve_system(system, given(overrides), whole("scale", scale, 2**32 - 1))
+    return _core.resolve_system(text(system), given(overrides),
+                                whole("scale", scale, 2**32 - 1))
 
 
-def replay(device: str, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
+def replay(device: Name, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
            seed: int = 1, policy: Callable[[PolicySpace], Policy] | None = None,
            prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None) -> Result:
     """Page numbers on a device, one load at a time: ``accesses``, ``hits``, ``misses``, and the
@@ -140,11 +142,11 @@ def replay(device: str, overrides: Mapping[str, object] | None, pages: npt.Array
     >>> sluice.replay("cxl-ssd", small, np.tile(np.arange(256), 4)).hits        # 256 pages fit
     768
     """
-    return Result(_core.replay(device, given(overrides), _numbers(pages), checked(seed), policy,
-                               prefetcher))
+    return Result(_core.replay(text(device), given(overrides), _numbers(pages), checked(seed),
+                               policy, prefetcher))
 
 
-def policy_misses(device: str, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
+def policy_misses(device: Name, overrides: Mapping[str, object] | None, pages: npt.ArrayLike,
                   seed: int = 1) -> Result:
     """``misses`` of a device's eviction policy on page numbers, without the rest of the device, and
     the ``seconds`` of this machine that it took. Raises :class:`sluice.ConfigError`.
@@ -154,7 +156,8 @@ def policy_misses(device: str, overrides: Mapping[str, object] | None, pages: np
     >>> sluice.policy_misses("cxl-ssd", small, np.tile(np.arange(257), 4)).misses
     1028
     """
-    return Result(_core.policy_misses(device, given(overrides), _numbers(pages), checked(seed)))
+    return Result(_core.policy_misses(text(device), given(overrides), _numbers(pages),
+                                      checked(seed)))
 
 
 def optimum(pages: npt.ArrayLike, cache_pages: int, ways: int | None = None) -> int:

@@ -8,11 +8,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from os import fsdecode
 from pathlib import Path
 from typing import Any
 
 from sluice.errors import TableError
+from sluice.paths import Name
 
 SCHEMA = "sluice.runs/1"
 KEY = b"sluice"
@@ -188,7 +189,7 @@ class Runs:
         return self._table.to_pandas()
 
 
-def read_runs(path: str | PathLike[str]) -> Runs:
+def read_runs(path: Name) -> Runs:
     """The runs that ``sluice sweep`` or ``sluice reproduce`` wrote as Parquet.
 
     Raises ``sluice.TableError`` for what is not there, no Parquet, or of another schema.
@@ -202,6 +203,7 @@ def read_runs(path: str | PathLike[str]) -> Runs:
     import pyarrow
     from pyarrow import parquet
 
+    path = fsdecode(path)
     try:
         with Path(path).open("rb") as file:
             table = parquet.read_table(file)
@@ -209,6 +211,8 @@ def read_runs(path: str | PathLike[str]) -> Runs:
         raise TableError(f"{path}: {error.strerror or error}") from None
     except pyarrow.ArrowInvalid:
         raise TableError(f"{path}: no file in Parquet's format") from None
+    except ValueError as error:
+        raise TableError(f"{path!r}: {error}") from None
     found = (table.schema.metadata or {}).get(KEY)
     try:
         about = json.loads(found) if found else {}

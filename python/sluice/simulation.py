@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from sluice import _core
 from sluice import progress as bars
 from sluice.errors import WorkloadError
 from sluice.overrides import given
+from sluice.paths import Name, text
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.seeds import checked, whole
 
 
-def simulate(device: str, overrides: Mapping[str, object] | None = None, workload: str = "chase",
-             hits: str = "all", seed: int = 1, bound: bool = False,
+def simulate(device: Name, overrides: Mapping[str, object] | None = None,
+             workload: str | bytes = "chase", hits: str = "all", seed: int = 1, bound: bool = False,
              policy: Callable[[PolicySpace], Policy] | None = None, warmup: int = 0,
              prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None, *,
              progress: bool | None = None) -> Result:
@@ -35,14 +37,15 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     1536
     """
     with _bar(progress, "accesses") as told:
-        found = Result(_core.simulate(device, given(overrides), workload, hits, checked(seed),
-                                      bound, policy, whole("warmup", warmup), prefetcher, told))
+        found = Result(_core.simulate(text(device), given(overrides), os.fsdecode(workload), hits,
+                                      checked(seed), bound, policy, whole("warmup", warmup),
+                                      prefetcher, told))
     if not found["accesses"] and found["warmup_accesses"]:
         raise _took_all(warmup, "more accesses in the workload than that")
     return found
 
 
-def simulate_system(system: str, workload: str, overrides: Mapping[str, object] | None = None,
+def simulate_system(system: Name, workload: str, overrides: Mapping[str, object] | None = None,
                     scale: int = 8, warmup: int | None = None, instructions: int | None = None,
                     timeline: str | None = None, seed: int = 1, check: bool = False, *,
                     progress: bool | None = None) -> Result:
@@ -62,7 +65,7 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     if instructions is not None:
         instructions = whole("instructions", instructions)
     with _bar(progress, "instructions") as told:
-        found = Result(_core.simulate_system(system, workload, given(overrides),
+        found = Result(_core.simulate_system(text(system), workload, given(overrides),
                                              whole("scale", scale, 2**32 - 1), warmup,
                                              instructions, timeline, checked(seed), check, told))
     if not found["instructions"] and found["warmup_instructions"]:
@@ -70,7 +73,7 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     return found
 
 
-def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
+def simulate_fabric(fabric: Name, overrides: Mapping[str, object] | None = None,
                     warmup: int = 100_000, requests: int = 256_000, seed: int = 1, *,
                     progress: bool | None = None) -> Result:
     """Requesters and memories on switches: what ``sluice fabric run --json`` prints.
@@ -84,7 +87,7 @@ def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
     True
     """
     with _bar(progress, "requests") as told:
-        return Result(_core.simulate_fabric(fabric, given(overrides), whole("warmup", warmup),
+        return Result(_core.simulate_fabric(text(fabric), given(overrides), whole("warmup", warmup),
                                             whole("requests", requests, least=1), checked(seed),
                                             told))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluice._core import TraceReader
+from sluice.paths import Name
 
 LOAD, STORE, FETCH = 0, 1, 2
 BLOCK_READ, BLOCK_WRITE, BLOCK_TRIM, BLOCK_FLUSH = 3, 4, 5, 6
@@ -45,8 +46,8 @@ class Trace:
     (2, [4096, 8192], 4)
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._reader = TraceReader(os.fspath(path))
+    def __init__(self, path: Name) -> None:
+        self._reader = TraceReader(os.fsdecode(path))
         self.header: dict[str, Any] = json.loads(self._reader.header)
         """How the trace was made."""
         self.cpus: list[int] = self._reader.cpus
@@ -78,7 +79,7 @@ class Trace:
         return np.frombuffer(self._reader.read(start, count) if count else b"", dtype=ACCESS)
 
 
-def read_trace(path: str | os.PathLike[str]) -> Trace:
+def read_trace(path: Name) -> Trace:
     """Opens a trace that ``sluice trace`` made.
 
     Raises :class:`sluice.TraceError` if it cannot be read, is no trace, or is damaged.

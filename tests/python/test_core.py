@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import sluice
 from sluice import errors
 from sluice.report import write_report
+from sluice.reproduce import program
 
 PRESETS = Path(__file__).parents[2] / "presets" / "devices"
 
@@ -209,6 +211,55 @@ def test_others_run_meanwhile_and_ctrl_c_ends_it() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
                           timeout=30, check=True)
     assert done.stdout == "interrupted\n"
+
+
+HEARD = f"""
+import numpy as np, signal, sluice
+pages = np.random.default_rng(1).integers(0, 5_000, 20_000_000).astype(np.uint32)
+for count in (lambda: sluice.optimum(pages, 4_000),
+              lambda: sluice.optimum(pages * np.uint32(800_000), 4_000),
+              lambda: sluice.policy_misses("cylon", {SMALL}, pages)):
+    heard = []
+    signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+    count()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(len(heard) > 2)
+"""
+
+
+def test_signals_are_heard_while_misses_are_counted() -> None:
+    """They were heard once, at the end: Ctrl-C waited for it."""
+    done = subprocess.run([sys.executable, "-c", HEARD], capture_output=True, text=True,
+                          timeout=120, check=True)
+    assert done.stdout == "True\n" * 3
+
+
+@pytest.mark.parametrize("name", [b"a\xff.trace", "a\udcff.trace", Path("a\udcff.trace")],
+                         ids=["bytes", "text", "path"])
+def test_the_name_of_a_trace_need_not_be_text(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | bytes | Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    convert = [program.find(None), "trace", "convert", "--from", "lackey", "-", b"a\xff.trace"]
+    subprocess.run(convert, input=b" L 1000,8\n S 2000,4\n", check=True, capture_output=True)
+    assert len(sluice.read_trace(name)) == 2
+    result = sluice.simulate("cylon", SMALL, f"trace:{os.fsdecode(name)}")
+    assert (result.accesses, result.workload) == (2, "trace:a\N{REPLACEMENT CHARACTER}.trace")
+
+
+def test_a_device_is_a_name_or_any_path_with_a_name_that_a_result_can_have(tmp_path: Path) -> None:
+    place = tmp_path / "my.toml"
+    place.write_text(next(one["toml"] for one in sluice.presets() if one["name"] == "cylon"))
+    for given in (place, str(place), os.fsencode(place)):
+        assert sluice.Device(given, SMALL).preset == str(place)
+        assert sluice.simulate(given, SMALL, "chase:size=1MiB").device == str(place)
+        assert sluice.resolve(given) == sluice.resolve("cylon")
+    with pytest.raises(sluice.UnknownDeviceError, match="udcff.toml' is no UTF-8.*rename") as told:
+        sluice.resolve(b"a\xff.toml")
+    assert told.value.value == "a\udcff.toml"
+    for none in (3, None):
+        with pytest.raises(TypeError, match="str, bytes or os.PathLike"):
+            sluice.simulate(none)
 
 
 def test_hits_out_of_sight_are_told_apart() -> None:

@@ -3,7 +3,10 @@
 
 use sluice_model::SetIndex;
 use sluice_units::Lpn;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How many numbers are sorted between two such questions.
+const SORTED: usize = 1 << 20;
 
 /// The next use of a page that is not used again.
 const NEVER: u32 = u32::MAX;
@@ -11,31 +14,44 @@ const NEVER: u32 = u32::MAX;
 /// Entries that a set may have left behind, whatever it holds: letting go takes time.
 const SPARE: usize = 1024;
 
+/// How many pages are looked at between two questions whether to stop.
+const STOP_EVERY: usize = 1 << 16;
+
 /// Misses of a cache of `sets` times `ways` pages that evicts the page whose next use is farthest
-/// away (Belady 1966). `index` chooses the set of a page, as in the device.
+/// away (Belady 1966). `index` chooses the set of a page, as in the device. `None` if `stop` said
+/// so, which is asked now and then.
 ///
 /// No policy has fewer as long as pages come in only when they are asked for: a prefetch may.
 ///
 /// # Panics
 /// If there are 2^32 accesses or more, or `sets` or `ways` is 0.
-pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
+pub fn optimum(
+    pages: &[u32],
+    sets: u32,
+    ways: u32,
+    index: SetIndex,
+    stop: &dyn Fn() -> bool,
+) -> Option<u64> {
     assert!(pages.len() < NEVER as usize && sets > 0 && ways > 0);
     // Page numbers and sets may be far apart: each that occurs has a place, in their order.
-    let used = Places::of(pages.iter().copied());
+    let used = Places::of(pages.iter().copied(), stop)?;
     let sets_of = used
         .numbers
         .iter()
         .map(|page| index.set_of(Lpn(*page), sets));
-    let used_sets = Places::of(sets_of.clone());
+    let used_sets = Places::of(sets_of.clone(), stop)?;
     let set_places: Vec<u32> = sets_of.map(|set| used_sets.of_number(set) as u32).collect();
-    let uses = next_uses(pages, &used);
+    let uses = next_uses(pages, &used, stop)?;
     // Per page: its next use while it is cached, or 0. No use but the first, a miss, is at 0.
     let mut cached = vec![0u32; used.numbers.len()];
     let mut held = vec![0u32; used_sets.numbers.len()];
     // Per set: (next use, page), also of pages that were used or have left meanwhile.
     let mut farthest = vec![BinaryHeap::new(); used_sets.numbers.len()];
     let mut misses = 0;
-    for (page, next) in pages.iter().zip(uses) {
+    for (number, (page, next)) in pages.iter().zip(uses).enumerate() {
+        if is_time(number, stop) {
+            return None;
+        }
         let page = used.of_number(*page);
         let set = set_places[page] as usize;
         if cached[page] == 0 {
@@ -57,7 +73,7 @@ pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
             farthest[set].retain(|(use_at, page)| cached[*page as usize] == *use_at);
         }
     }
-    misses
+    Some(misses)
 }
 
 /// The different ones of some numbers, in order: each has a place.
@@ -69,22 +85,29 @@ struct Places {
 }
 
 impl Places {
-    fn of(all: impl Iterator<Item = u32> + Clone) -> Places {
-        let (count, most) = all
-            .clone()
-            .fold((0, 0), |(n, most), it| (n + 1, most.max(it)));
+    fn of(all: impl Iterator<Item = u32> + Clone, stop: &dyn Fn() -> bool) -> Option<Places> {
+        let (mut count, mut most) = (0, 0);
+        for number in all.clone() {
+            count += 1;
+            most = most.max(number);
+            if is_time(count, stop) {
+                return None;
+            }
+        }
         if most as usize >= count {
-            let mut numbers: Vec<u32> = all.collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            numbers.shrink_to_fit();
-            return Places {
+            let numbers = sorted(all, stop)?;
+            return Some(Places {
                 numbers,
                 table: None,
-            };
+            });
         }
         let mut table = vec![NEVER; most as usize + 1];
-        all.for_each(|number| table[number as usize] = 0);
+        for (seen, number) in all.enumerate() {
+            table[number as usize] = 0;
+            if is_time(seen, stop) {
+                return None;
+            }
+        }
         let mut numbers = Vec::new();
         for (number, place) in (0..).zip(&mut table) {
             if *place != NEVER {
@@ -92,10 +115,10 @@ impl Places {
                 numbers.push(number);
             }
         }
-        Places {
+        Some(Places {
             numbers,
             table: Some(table),
-        }
+        })
     }
 
     fn of_number(&self, number: u32) -> usize {
@@ -106,12 +129,62 @@ impl Places {
     }
 }
 
-/// For each access, the place of the next to the same page.
-fn next_uses(pages: &[u32], used: &Places) -> Vec<u32> {
+/// The different ones of some numbers, in order. `None` if stopped.
+fn sorted(mut all: impl Iterator<Item = u32>, stop: &dyn Fn() -> bool) -> Option<Vec<u32>> {
+    let mut parts = VecDeque::new();
+    loop {
+        let mut part: Vec<u32> = all.by_ref().take(SORTED).collect();
+        if part.is_empty() {
+            break;
+        }
+        part.sort_unstable();
+        part.dedup();
+        part.shrink_to_fit();
+        parts.push_back(part);
+        if stop() {
+            return None;
+        }
+    }
+    // The two that waited longest: so all stay about as long.
+    while parts.len() > 1 {
+        let two = [parts.pop_front(), parts.pop_front()].map(Option::unwrap_or_default);
+        parts.push_back(merged(&two[0], &two[1], stop)?);
+    }
+    Some(parts.pop_front().unwrap_or_default())
+}
+
+/// What is in one of two sorted lists or in both. `None` if stopped.
+fn merged(mut one: &[u32], mut other: &[u32], stop: &dyn Fn() -> bool) -> Option<Vec<u32>> {
+    let mut both = Vec::with_capacity(one.len() + other.len());
+    while let (Some(first), Some(second)) = (one.first(), other.first()) {
+        both.push(*first.min(second));
+        let (from_one, from_other) = (first <= second, second <= first);
+        one = &one[usize::from(from_one)..];
+        other = &other[usize::from(from_other)..];
+        if is_time(both.len(), stop) {
+            return None;
+        }
+    }
+    both.extend(one);
+    both.extend(other);
+    both.shrink_to_fit();
+    Some(both)
+}
+
+/// For each access, the place of the next to the same page. `None` if stopped.
+fn next_uses(pages: &[u32], used: &Places, stop: &dyn Fn() -> bool) -> Option<Vec<u32>> {
     let mut seen = vec![NEVER; used.numbers.len()];
     let mut uses = vec![NEVER; pages.len()];
     for (index, page) in pages.iter().enumerate().rev() {
+        if is_time(index, stop) {
+            return None;
+        }
         uses[index] = std::mem::replace(&mut seen[used.of_number(*page)], index as u32);
     }
-    uses
+    Some(uses)
+}
+
+/// Asks after so many pages whether to stop.
+fn is_time(number: usize, stop: &dyn Fn() -> bool) -> bool {
+    number.is_multiple_of(STOP_EVERY) && stop()
 }

@@ -27,5 +27,5 @@ pub fn replay(device: &mut Device, pages: &[u32], mut stop: impl FnMut() -> bool
     now
 }
 
-/// Accesses between two questions whether to stop: some ten milliseconds.
-const STRETCH: usize = 1 << 20;
+/// Accesses between two questions whether to stop: some ten milliseconds, also of a large device.
+const STRETCH: usize = 1 << 16;

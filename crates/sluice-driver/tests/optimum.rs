@@ -1,8 +1,11 @@
 //! Is the bound the bound it says? Against a plain implementation, set by set.
 
-use sluice_driver::optimum;
 use sluice_model::SetIndex;
 use sluice_testkit::{belady, traces};
+
+fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
+    sluice_driver::optimum(pages, sets, ways, index, &|| false).expect("nobody stops it")
+}
 
 /// Far beyond the number of accesses of any trace.
 const FAR: u32 = 1 << 31;
@@ -34,4 +37,37 @@ fn misses_are_those_of_the_plain_one() {
             assert_eq!(misses, expected, "{} {sets}, far", trace.name);
         }
     }
+}
+
+#[test]
+fn it_ends_when_it_is_asked_to_however_far_it_is() {
+    let pages: Vec<u32> = (0..1 << 18).map(|number| number % 1000).collect();
+    for pages in [pages.clone(), pages.iter().map(|page| page + FAR).collect()] {
+        let mut ended = 0;
+        for asked in 1.. {
+            let left = std::cell::Cell::new(asked);
+            let stop = || {
+                left.set(left.get() - 1);
+                left.get() == 0
+            };
+            match sluice_driver::optimum(&pages, 1, 10, SetIndex::Modulo, &stop) {
+                None => ended += 1,
+                Some(_) => break,
+            }
+        }
+        // Each of its passes over the pages asks several times.
+        assert!(ended >= 12, "{ended}");
+    }
+}
+
+#[test]
+fn more_pages_than_are_sorted_at_once_have_their_places_all_the_same() {
+    // Each page is used twice, the second time in the other order: a cache of half of them keeps
+    // the half that comes back first.
+    let count = (1 << 20) + 12_345;
+    let spread = |number: u32| number * 1000;
+    let there = (0..count).map(spread);
+    let pages: Vec<u32> = there.clone().chain(there.rev()).collect();
+    let misses = optimum(&pages, 1, count / 2, SetIndex::Modulo);
+    assert_eq!(misses, u64::from(count + count - count / 2));
 }

@@ -28,6 +28,7 @@ use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
 use sluice_simulation::STOP_EVERY;
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::time::Instant;
 use workload::Workload;
 
@@ -231,15 +232,15 @@ mod _core {
     /// known, of how many; so it is in `simulate_system` and `simulate_fabric`.
     #[pyfunction]
     #[pyo3(signature = (
-        device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false,
-        policy = None, warmup = 0, prefetcher = None, progress = None
+        device, overrides = None, workload = OsString::from("chase"), hits = "all", seed = 1,
+        bound = false, policy = None, warmup = 0, prefetcher = None, progress = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate<'py>(
         py: Python<'py>,
         device: &str,
         overrides: Option<&Bound<'py, PyDict>>,
-        workload: &str,
+        workload: OsString,
         hits: &str,
         seed: u64,
         bound: bool,
@@ -253,11 +254,11 @@ mod _core {
         if bound && let Some(why) = sluice_simulation::no_bound(&config, warmup) {
             return Err(errors::unfit(py, "bound", why));
         }
-        let asked = Workload::new(py, workload, &config, seed)?;
+        let asked = Workload::new(py, &workload, &config, seed)?;
         let plan = sluice_simulation::Plan {
             device,
             config: &config,
-            workload,
+            workload: &workload.to_string_lossy(),
             visibility: visibility(py, hits)?,
             seed,
             bound,
@@ -334,11 +335,11 @@ mod _core {
                 "whole sets of 1 way or more",
             ));
         }
-        Ok(
-            py.detach(|| {
-                sluice_driver::optimum(&pages, cache_pages / ways, ways, SetIndex::Modulo)
-            }),
-        )
+        let sets = cache_pages / ways;
+        let misses = detached(py, &Progress::default(), |stop| {
+            sluice_driver::optimum(&pages, sets, ways, SetIndex::Modulo, &|| stop(0))
+        })?;
+        Ok(misses.expect("what stops it is raised"))
     }
 
     /// Misses of a device's eviction policy on a trace of pages, without the rest of the device.
@@ -366,10 +367,10 @@ mod _core {
         };
         let pages: Vec<_> = pages.into_iter().map(sluice_units::Lpn).collect();
         let start = Instant::now();
-        let misses = py.detach(|| {
-            let space = config.space(seed);
-            (policy.misses)(&space, &pages)
-        });
+        let misses = detached(py, &Progress::default(), |stop| {
+            let mut parts = pages.chunks(STOP_EVERY as usize).take_while(|_| !stop(0));
+            (policy.misses)(&config.space(seed), &mut parts)
+        })?;
         let seconds = start.elapsed().as_secs_f64();
         dict_of(py, &PolicyMisses { misses, seconds })
     }

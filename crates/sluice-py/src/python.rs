@@ -23,7 +23,11 @@ impl Progress {
     fn tell(&self, py: Python<'_>, done: u64) -> PyResult<()> {
         match &self.told {
             None => Ok(()),
-            Some(told) => told.call1(py, (done, self.total)).map(drop),
+            // What comes behind the last one is no more of them.
+            Some(told) => {
+                let done = self.total.map_or(done, |total| done.min(total));
+                told.call1(py, (done, self.total)).map(drop)
+            }
         }
     }
 }

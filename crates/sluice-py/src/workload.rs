@@ -6,31 +6,39 @@ use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
 use sluice_replay::{Placement, Replay};
 use sluice_streams::{Spec, Stream};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// What begins a workload that is a trace and no pattern.
-const TRACE: &str = "trace:";
+const TRACE: &[u8] = b"trace:";
 /// Frames from the one that calls this module to the user's.
 const CALLER: i32 = 2;
 
 /// A workload that fits on its device.
 pub enum Workload {
     Pattern(Spec),
-    Trace(String, Box<Replay>),
+    Trace(PathBuf, Box<Replay>),
 }
 
 impl Workload {
     /// Of its text, checked.
-    pub fn new(py: Python<'_>, text: &str, config: &DeviceConfig, seed: u64) -> PyResult<Workload> {
-        let workload = match text.strip_prefix(TRACE) {
+    pub fn new(
+        py: Python<'_>,
+        text: &OsStr,
+        config: &DeviceConfig,
+        seed: u64,
+    ) -> PyResult<Workload> {
+        let workload = match text.as_bytes().strip_prefix(TRACE) {
             Some(path) => {
-                let replay = Replay::open(path.as_ref(), Placement::Touch)
-                    .map_err(|error| errors::trace(py, path.as_ref(), &error))?;
+                let path = Path::new(OsStr::from_bytes(path));
+                let replay = Replay::open(path, Placement::Touch)
+                    .map_err(|error| errors::trace(py, path, &error))?;
                 warn_of_unfinished(py, path, &replay)?;
                 Workload::Trace(path.to_owned(), Box::new(replay))
             }
             None => Workload::Pattern(
-                sluice_kernels::parse_stream(text, seed)
+                sluice_kernels::parse_stream(&text.to_string_lossy(), seed)
                     .map_err(|error| errors::workload(py, &error))?,
             ),
         };
@@ -58,7 +66,7 @@ impl Workload {
             Workload::Pattern(spec) => Ok(spec.streams()),
             Workload::Trace(path, replay) => {
                 let streams = replay.streams();
-                streams.map_err(|error| errors::trace(py, path.as_ref(), &error))
+                streams.map_err(|error| errors::trace(py, path, &error))
             }
         }
     }
@@ -68,17 +76,17 @@ impl Workload {
         match self {
             Workload::Pattern(_) => Ok(()),
             Workload::Trace(path, replay) => replay.failure().map_or(Ok(()), |error| {
-                Err(errors::trace(py, path.as_ref(), &error))
+                Err(errors::trace(py, path, &error))
             }),
         }
     }
 }
 
 /// What the command prints as well: a part of what was recorded may be missing.
-fn warn_of_unfinished(py: Python<'_>, path: &str, replay: &Replay) -> PyResult<()> {
+fn warn_of_unfinished(py: Python<'_>, path: &Path, replay: &Replay) -> PyResult<()> {
     let Some(unfinished) = replay.unfinished() else {
         return Ok(());
     };
-    let message = CString::new(format!("{path}: {unfinished}"))?;
+    let message = CString::new(format!("{}: {unfinished}", path.display()))?;
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER)
 }

@@ -108,10 +108,32 @@ impl Plan<'_> {
         let run = sluice_driver::run(&mut device, streams.collect(), options)?;
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
-        Ok((!stopped.get()).then(|| self.result(&device, &run)))
+        match stopped.get() {
+            true => Ok(None),
+            false => Ok(self.bounded(&device, &run, &stop)),
+        }
     }
 
-    /// The result of a run on a device of these settings.
+    /// The result with the misses of Belady's optimum, if they were asked for; `None` if `stop`
+    /// said so.
+    pub(crate) fn bounded(
+        &self,
+        device: &Device,
+        run: &Run,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<SimResult> {
+        let mut result = self.result(device, run);
+        let is_whole = run.pages.len() as u64 == run.accesses;
+        if self.bound && is_whole {
+            let cache = &self.config.cache;
+            let (sets, ways) = (cache.pages / cache.ways, cache.ways);
+            let misses = sluice_driver::optimum(&run.pages, sets, ways, cache.index, stop)?;
+            result.cache.optimum_misses = Some(misses);
+        }
+        Some(result)
+    }
+
+    /// The result of a run on a device of these settings, without the optimum's misses.
     pub fn result(&self, device: &Device, run: &Run) -> SimResult {
         let stats = &device.stats().since(&run.before);
         SimResult {
@@ -151,16 +173,7 @@ impl Plan<'_> {
             Visibility::Misses => "traps on a page in the cache; mapped pages are not seen",
         };
         let hits = run.hits() - run.mapped_hits;
-        let cache = &self.config.cache;
-        let is_whole = run.pages.len() as u64 == run.accesses;
-        let optimum = (self.bound && is_whole).then(|| {
-            let sets = cache.pages / cache.ways;
-            sluice_driver::optimum(&run.pages, sets, cache.ways, cache.index)
-        });
-        Cache {
-            optimum_misses: optimum,
-            ..Cache::new(hits, hits_are, run.misses, CacheCounts::from(stats))
-        }
+        Cache::new(hits, hits_are, run.misses, CacheCounts::from(stats))
     }
 }
 

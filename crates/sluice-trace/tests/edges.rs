@@ -425,3 +425,10 @@ fn the_count_is_of_what_the_file_holds() {
         assert_eq!((first.kind, first.address), (Kind::Fetch, 0), "{to}");
     }
 }
+
+#[test]
+fn a_name_that_is_no_text_shows_its_format_all_the_same() {
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"a\xff.champsim.gz");
+    let (format, is_packed) = Format::of_name(name.as_ref()).expect("the ending is text");
+    assert_eq!((format.name, is_packed), ("champsim", true));
+}

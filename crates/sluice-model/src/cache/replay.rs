@@ -9,14 +9,18 @@ use sluice_units::{Links, Lpn, Table};
 /// the first of them is used: that hides the time that memory takes.
 const BATCH: usize = 64;
 
-/// Misses of a policy in an empty cache, every access visible and every fill complete at once.
+/// Misses of a policy in an empty cache, every access visible and every fill complete at once. Who
+/// calls it hands the trace over in parts, and may end it between two.
 ///
 /// # Panics
 /// If a page is not below `space.pages`.
-pub(super) fn misses<P: Eviction>(space: &Space, pages: &[Lpn]) -> u64 {
+pub(super) fn misses<P: Eviction>(
+    space: &Space,
+    parts: &mut dyn Iterator<Item = &[Lpn]>,
+) -> u64 {
     let mut cache = Bare::<P>::new(space);
     let mut misses = 0;
-    for batch in pages.chunks(BATCH) {
+    for batch in parts.flat_map(|part| part.chunks(BATCH)) {
         let read = |page: &Lpn| cache.warm(*page) ^ cache.policy.warm(*page);
         std::hint::black_box(batch.iter().map(read).fold(0, |all, one| all ^ one));
         misses += batch.iter().filter(|page| cache.access(**page)).count() as u64;

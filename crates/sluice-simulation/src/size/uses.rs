@@ -143,11 +143,12 @@ impl Uses {
             given: given.raw.clone(),
             rng: Rng::stream(given.seed, "cache.eviction"),
         };
-        let all = (policy.misses)(&space, &self.pages);
+        let of = |pages| (policy.misses)(&space, &mut std::iter::once(pages));
+        let all = of(&self.pages[..]);
         // What these caches missed before counting began is not counted.
         let before = match self.before {
             0 => 0,
-            before => (policy.misses)(&space, &self.pages[..before]),
+            before => of(&self.pages[..before]),
         };
         self.scaled(all - before - self.reuse.first())
     }

@@ -223,7 +223,8 @@ impl Format {
 
     /// The format by a file's name, and whether the name says that it is compressed.
     pub fn of_name(path: &Path) -> Option<(&'static Format, bool)> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        // Of a name that is no text its ending may be.
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let packed = ["gz", "xz", "zst"];
         let bare = name
             .rsplit_once('.')

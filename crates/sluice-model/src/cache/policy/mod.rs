@@ -145,9 +145,9 @@ pub struct EvictionEntry {
     pub params: &'static [Param],
     /// Makes an empty policy.
     pub build: fn(&Space) -> AnyEviction,
-    /// Misses on a trace of pages, of the policy alone: no device, no time, every hit visible.
-    /// Panics if a page is not below [`Space::pages`].
-    pub misses: fn(&Space, &[Lpn]) -> u64,
+    /// Misses on a trace of pages in parts, of the policy alone: no device, no time, every hit
+    /// visible. Panics if a page is not below [`Space::pages`].
+    pub misses: fn(&Space, &mut dyn Iterator<Item = &[Lpn]>) -> u64,
 }
 
 impl Registered for EvictionEntry {
