@@ -11,6 +11,7 @@ mod migration;
 mod numa;
 pub mod persist;
 mod profile;
+mod record;
 mod shmem;
 mod summary;
 mod symbols;
@@ -29,16 +30,14 @@ use metrics::Metrics;
 use persist::{Persistence, Persistent};
 use rustix::process::{getpid, set_child_subreaper};
 use shmem::SharedMemory;
-use sluice_abi::{RING_BYTES, RecordHeader, view_bytes};
+use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_disk::Power;
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{Exit, Folder, Others, Process, Processes, read_run};
 use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap, contents};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::mem::offset_of;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Instant;
@@ -348,21 +347,7 @@ impl Ready<'_> {
 
     /// The traps that a process recorded, without the room that is left; nothing if it kept none.
     pub fn record_of(&self, pid: u64) -> io::Result<Vec<u8>> {
-        let path = self.session.path().join(format!("traps-{pid}.bin"));
-        let mut file = match File::open(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            opened => opened?,
-        };
-        let mut bytes = vec![0; size_of::<RecordHeader>()];
-        file.read_exact(&mut bytes)?;
-        let word = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a word"));
-        let (room, traps) = (
-            offset_of!(RecordHeader, capacity),
-            offset_of!(RecordHeader, count),
-        );
-        let kept = word(room).min(word(traps));
-        file.take(8 * kept).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        record::read(&self.session.path().join(format!("traps-{pid}.bin")))
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
