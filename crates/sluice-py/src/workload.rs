@@ -75,9 +75,9 @@ impl Workload {
     pub fn check(&self, py: Python<'_>) -> PyResult<()> {
         match self {
             Workload::Pattern(_) => Ok(()),
-            Workload::Trace(path, replay) => replay.failure().map_or(Ok(()), |error| {
-                Err(errors::trace(py, path, &error))
-            }),
+            Workload::Trace(path, replay) => replay
+                .failure()
+                .map_or(Ok(()), |error| Err(errors::trace(py, path, &error))),
         }
     }
 }

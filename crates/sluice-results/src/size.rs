@@ -138,7 +138,7 @@ pub struct SizeProfile {
     pub traps_lost: u64,
     /// The share of pages that were watched.
     pub sampled_share: f64,
-    /// The most threads that the program was seen to have. With more than one, misses overlap, and
-    /// the run time is not known.
+    /// The most threads that the program was seen to have, ten times a second: one that ends sooner
+    /// may not be among them. With more than one, misses overlap, and the run time is not known.
     pub threads: u64,
 }

@@ -65,8 +65,9 @@ class SizeProfile:
     sampled_share: float
     """The share of pages that were watched."""
     threads: int
-    """The most threads that the program was seen to have. With more than one, misses overlap, and
-    the run time is not known."""
+    """The most threads that the program was seen to have, ten times a second: one that ends
+    sooner may not be among them. With more than one, misses overlap, and the run time is not
+    known."""
     traps: int
     """Traps that were recorded."""
     traps_lost: int

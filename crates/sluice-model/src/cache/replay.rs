@@ -14,10 +14,7 @@ const BATCH: usize = 64;
 ///
 /// # Panics
 /// If a page is not below `space.pages`.
-pub(super) fn misses<P: Eviction>(
-    space: &Space,
-    parts: &mut dyn Iterator<Item = &[Lpn]>,
-) -> u64 {
+pub(super) fn misses<P: Eviction>(space: &Space, parts: &mut dyn Iterator<Item = &[Lpn]>) -> u64 {
     let mut cache = Bare::<P>::new(space);
     let mut misses = 0;
     for batch in parts.flat_map(|part| part.chunks(BATCH)) {
