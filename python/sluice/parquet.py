@@ -20,11 +20,13 @@ KEY = b"sluice"
 """Of the schema's metadata; its value is a JSON object with ``schema`` and what made the file."""
 CONFIG = "config."
 ERROR = "error"
-_UNIT = re.compile(r"_(ps|ns|us|ms|s|bytes|gb_s|mb_s|iops|j|w)$")
+_UNIT = re.compile(r"(?:^|_)(bytes_per_s)$|_(per_s|ps|ns|us|ms|s|bytes|gb_s|mb_s|iops)$")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """Labels that are numbers; ``007`` and ``1_0`` are names."""
-_WORDS = {"gb_s": "GB/s", "mb_s": "MB/s", "bytes": "B", "j": "J", "w": "W"}
+_WORDS = {"gb_s": "GB/s", "mb_s": "MB/s", "bytes": "B", "bytes_per_s": "B/s", "per_s": "1/s"}
+_NUMBERS = ("count",)
+"""What stands beside the figures of a distribution, and is not in their unit."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,18 @@ class Column:
 
 def unit(name: str) -> str:
     """Of a field of an output: a part of its name ends in it."""
-    for part in reversed(name.split(".")):
+    parts = name.split(".")
+    for part in reversed(parts if parts[-1] not in _NUMBERS else []):
         found = _UNIT.search(part)
         if found:
-            return _WORDS.get(found[1], found[1])
+            told = found[1] or found[2]
+            return _WORDS.get(told, told)
     return ""
 
 
 def without_unit(part: str) -> str:
     """A part of a field's name, without the unit that it ends in."""
-    return _UNIT.sub("", part)
+    return _UNIT.sub("", part) or "bandwidth"
 
 
 def axis(name: str, labels: Sequence[str]) -> Column:

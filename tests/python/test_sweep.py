@@ -428,9 +428,11 @@ def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixt
     ("latency_ns.misses.p99", [1.5], "latency of a miss, 99th percentile, ns"),
     ("cache.hit_ratio", [0.5, 1.0], "cache hit ratio, 0 to 1"),
     ("cache.misses", [3.0, 4.0], "cache misses, number"),
-    ("sim_time_s", [0.1], "simulated time, s"),
+    ("sim_time_s", [0.1], "simulated time, s"), ("ipc", [1.0, 2.0], "instructions per cycle"),
     ("amat_ns.flash", [0.1], "average memory access time flash, ns"),
-    ("ipc", [1.0, 2.0], "instructions per cycle"),
+    ("latency_ns.p999", [1.5], "latency, 99.9th percentile, ns"),
+    ("latency_ns.count", [1.0], "latency count, number"), ("bytes_per_s", [1.5], "bandwidth, B/s"),
+    ("misses_per_s", [1.5], "misses, 1/s"), ("requests.s_w", [1.0], "requests s w, number"),
 ])
 def test_a_field_has_a_name_and_a_unit_at_an_axis(field: str, values: list[float],
                                                   label: str) -> None:

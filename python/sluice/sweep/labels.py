@@ -49,13 +49,20 @@ def _meanings() -> dict[str, str]:
     return {param["key"]: param["meaning"] for param in every}
 
 
+def _statistic(part: str) -> str:
+    """In words, where a part of a field's name is one: ``p999`` is the 99.9th percentile."""
+    found = re.fullmatch(r"p(\d\d)(\d*)", part)
+    if found:
+        return f"{'.'.join(filter(None, found.groups()))}th percentile"
+    return _STATISTIC.get(part, "")
+
+
 def _words(text: str) -> str:
     """The parts of a field as words, from the whole to the part; a statistic comes last."""
     if text in _TIMES:
         return _TIMES[text]
     parts = [parquet.without_unit(part) for part in text.split(".")]
-    last = _STATISTIC.get(parts[-1]) or (f"{parts[-1][1:]}th percentile"
-                                         if re.fullmatch(r"p\d+", parts[-1]) else "")
+    last = _statistic(parts[-1])
     parts = parts[:-1] if last else parts
     if parts[0] in _FIRST:
         of = [_OF.get(part, part.replace("_", " ")) for part in parts[1:]]
