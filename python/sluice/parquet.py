@@ -132,7 +132,9 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
 
     if kind == pyarrow.string():
         # Of a setting there are few values among thousands of runs.
-        texts = {value: b"" if value is None else str(value).encode() for value in set(values)}
+        # Names of files need not be text.
+        texts = {value: b"" if value is None else str(value).encode(errors="replace")
+                 for value in set(values)}
         known = [value is not None for value in values]
         rows = [texts[value] for value in values]
         ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)

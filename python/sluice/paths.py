@@ -11,6 +11,15 @@ Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """Of a file; where one can be named instead, the name of what comes with Sluice."""
 
 
+def shown(name: str) -> str:
+    """A name with a question mark for each byte that is no text: pictures take nothing else.
+
+    >>> shown("a\\udcff.trace")
+    'a?.trace'
+    """
+    return name.encode(errors="replace").decode()
+
+
 def text(name: Name) -> str:
     """A name that is shown as well: of a device, a system or a fabric, or of its file. Raises
     ``UnknownDeviceError`` for one that is no text.

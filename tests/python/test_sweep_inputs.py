@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from experiments import Lab
 
+import sluice
 from sluice.reproduce import inputs
 from sluice.sweep import main
 
@@ -211,6 +212,17 @@ def test_a_label_with_dollars_is_no_formula_in_a_picture(lab: Lab) -> None:
     assert sweep(lab, *words, "--", "sim", "--work", "5") == 0
     page = (lab.out / "index.html").read_text()
     assert ">$a$</text>" in page and ">_b</text>" in page
+
+
+def test_a_name_that_is_no_text_is_in_the_results(lab: Lab, tmp_path: Path) -> None:
+    """Nothing was written of a sweep over such a name."""
+    reader(lab, tmp_path)
+    over = "file=a\udcff.trace,b.trace"
+    assert sweep(lab, "--over", "load=1us", "--over", over, "--", "sim", "--work", "5") == 0
+    assert "a?.trace" in (lab.out / "results.csv").read_text()
+    assert [*sluice.read_runs(lab.out / "results.parquet")["file"]] == ["a?.trace", "b.trace"]
+    told = json.loads((lab.out / "results.json").read_text())
+    assert told["axes"][1]["values"] == ["a\udcff.trace", "b.trace"]
 
 
 def test_a_folder_that_cannot_be_is_named(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

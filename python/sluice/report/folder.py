@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sluice.errors import ResultError, RunFolderError
+from sluice.paths import shown
 from sluice.report.histogram import Histogram
 from sluice.results import KINDS, SCHEMAS, field_kinds, read_as
 
@@ -294,7 +295,7 @@ def labels_of(folders: list[Path]) -> list[str]:
     for depth in range(1, max(map(len, parts), default=0) + 1):
         labels = ["/".join(part[-depth:]) for part in parts]
         if len(set(labels)) == len(labels):
-            return labels
+            return [*map(shown, labels)]
     raise RunFolderError(f"{folders[0]} is given twice; each run folder may be named once")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
+from sluice.paths import shown
 from sluice.report import svg
 from sluice.report.template import environment
 from sluice.reproduce import draw
@@ -51,7 +52,7 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
     if best:
         rows = results.frontier(one, means, best)
         frontier = {"rows": rows, "note": results.frontier_note(best),
-                    "pictures": _frontier(best, [" ".join(row[:-2]) for row in rows[1:]])}
+                    "pictures": _frontier(best, [shown(" ".join(row[:-2])) for row in rows[1:]])}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            frontier=frontier, pictures=pictures, shown=_SHOWN,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sluice import parquet
 from sluice.errors import ExperimentError
+from sluice.paths import shown
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.matrix import names_to_fill
 from sluice.reproduce.spec import Axis, Experiment, Label, Metric
@@ -182,7 +183,7 @@ def _names(keys: Sequence[str]) -> list[str]:
 
 
 def _label(key: str, value: str) -> Label:
-    return Label(value, value, set={key: value} if "." in key else {})
+    return Label(value, shown(value), set={key: value} if "." in key else {})
 
 
 def _check_braces(command: Sequence[str], names: Sequence[str]) -> None:

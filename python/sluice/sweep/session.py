@@ -189,7 +189,8 @@ class Session:
                 done[run.arguments] = {**result, pareto.COST: cost}
 
     def _write(self, name: str, text: str) -> None:
-        put(self._out / name, text.encode())
+        # Names of files need not be text.
+        put(self._out / name, text.encode(errors="replace"))
 
 
 @contextmanager
