@@ -216,5 +216,6 @@ def _spread(key: str, values: npt.NDArray[Any], count: int, one_for_all: bool = 
         return np.full(count, values)
     if len(_flat(key, values)) != count:
         raise BadValueError(f"bad {key}: {len(values)} values; expected {count}, one for each"
-                            " address", key=key, value=str(len(values)), expected=str(count))
+                            " address or request", key=key, value=str(len(values)),
+                            expected=str(count))
     return values

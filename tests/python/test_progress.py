@@ -16,9 +16,10 @@ SMALL = {"device.capacity": "64MiB", "cache.capacity": "1MiB"}
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if every run were a long one."""
+    """As if every run were a long one, on a machine that takes no time for it."""
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: 0.0))
 
 
 class Terminal(io.StringIO):
@@ -39,6 +40,15 @@ def test_a_terminal_has_a_bar_that_ends_whole(at_once: None, terminal: Terminal)
     # Progress is printed after each 65,536 accesses.
     assert lines[0].startswith("[#######....") and "accesses: 65,536 of 300,000, " in lines[0]
     assert len(lines) == 5 and lines[-1] == f"[{'#' * 30}] accesses: done in 0 s\n"
+
+
+def test_what_follows_the_last_access_is_no_more_of_them(
+        at_once: None, terminal: Terminal) -> None:
+    """The optimum is computed behind them, and asks whether to stop as they do."""
+    sluice.simulate("cylon", SMALL, "uniform:size=1MiB,ops=131072", bound=True, progress=True)
+    lines = terminal.getvalue().split("\r\x1b[K")
+    assert len([line for line in lines if "131,072 of 131,072, 0 s left" in line]) > 1
+    assert "196,608" not in terminal.getvalue()
 
 
 def test_systems_and_fabrics_tell_theirs(at_once: None, terminal: Terminal) -> None:
