@@ -1,8 +1,8 @@
 //! When block writes are done: as soon as the device has places for their pages, at the rate at
 //! which its dies program in the end; or when they are programmed.
 
-use sluice_model::{BlockOp, BlockRequest, Device, Refused};
-use sluice_testkit::rig::device;
+use sluice_model::{BlockOp, BlockRequest, Command, Device, Op, Refused};
+use sluice_testkit::rig::{Recorder, access, device};
 use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -163,6 +163,66 @@ fn a_write_that_flash_does_not_take_is_refused() {
         now = done.done_at;
     }
     panic!("it wears out");
+}
+
+/// A device after so many programs, with its first pages cached: the host has written them, and the
+/// device has seen half of that. `None` if flash is worn out.
+fn worn(programs: u64, pins: u64) -> Option<Device> {
+    let mut device = device(&[
+        ("device.capacity", "256KiB"),
+        ("cache.capacity", "64KiB"),
+        ("nand.channels", "1"),
+        ("nand.dies", "1"),
+        ("nand.endurance", "2"),
+        ("nand.pages_per_block", "4"),
+    ]);
+    for i in 0..programs {
+        device.demote_to_flash(Ps::from_ms(i), Lpn::of(16 + i % 48));
+    }
+    for lpn in 0..16 {
+        let op = [Op::Read, Op::Write][lpn as usize % 2];
+        access(&mut device, Ps::from_ms(programs), lpn, op);
+    }
+    for lpn in 0..pins {
+        let pin = Command::Pin(Lpn::of(lpn));
+        device.command(Ps::from_ms(programs), pin, &mut ()).unwrap();
+    }
+    (!device.is_read_only()).then_some(device)
+}
+
+/// Flash wears out under a request for pages of which newer contents are cached. Those that flash
+/// refuses are as they were: no other place has contents as new. They had left, or been called
+/// clean.
+#[test]
+fn what_flash_refuses_stays_cached_and_dirty() {
+    let lasts = (0..).find(|programs| worn(64 * programs, 0).is_none());
+    let lasts = 64 * lasts.expect("it wears out");
+    let asked = [
+        (BlockOp::Write, 0),
+        (BlockOp::Write, 8),
+        (BlockOp::Flush, 0),
+    ];
+    for (op, pins) in asked {
+        let mut partly = 0;
+        for programs in lasts - 80..lasts {
+            let Some(mut device) = worn(programs, pins) else {
+                break;
+            };
+            let now = Ps::from_ms(programs + 1);
+            let mut host = Recorder {
+                written: (0..16).step_by(2).collect(),
+                ..Recorder::default()
+            };
+            let done = device.block(now, BlockRequest::new(op, Lpn(0), 16), &mut host);
+            assert_eq!(device.balance(), Ok(()));
+            let refused = device.stats().writes_refused;
+            assert_eq!(done.is_err(), refused > 0);
+            let dirty = (0..16).filter(|lpn| device.promote(now, Lpn::of(*lpn)).dirty);
+            assert_eq!(dirty.count() as u64, refused, "{op:?}, {pins} pinned");
+            partly += u64::from((1..16).contains(&refused));
+        }
+        assert!(partly > 3, "{op:?}: {partly}");
+    }
 }
 
 /// A request for some pages.

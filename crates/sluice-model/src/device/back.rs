@@ -158,37 +158,53 @@ impl<O: Observer> Back<O> {
     }
 
     /// Writes the page to where the host wants it, and says when the device has a place for it: at
-    /// its die, or in the write buffer, when what makes room there has places at its dies. A
-    /// refused one waits for nothing.
-    pub fn write_held(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> Ps {
+    /// its die, or in the write buffer, when what makes room there has places at its dies. `None`
+    /// if flash refuses it.
+    pub fn write_held(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
         let Some(buffer) = &mut self.buffer else {
             return self.program_held(at, lpn, placement, stats);
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
         let due = buffer.due();
         self.observer.gathered(lpn);
-        let mut held_at = at;
+        let mut held_at = Some(at);
         for _ in 0..due {
-            if let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                held_at = held_at.max(self.program_held(at, lpn, placement, stats));
+            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                match self.program_held(at, oldest, placement, stats) {
+                    None if oldest == lpn => held_at = None,
+                    programmed => {
+                        held_at = held_at.map(|held_at| held_at.max(programmed.unwrap_or(at)))
+                    }
+                }
             }
         }
         held_at
     }
 
-    fn program_held(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> Ps {
+    fn program_held(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
         let is_written = self.program(at, lpn, placement, stats);
-        let ppn = self.ppn_of(lpn).filter(|_| is_written);
-        ppn.map_or(at, |ppn| self.nand.held_at(at, ppn))
+        let ppn = self.ppn_of(lpn).filter(|_| is_written)?;
+        Some(self.nand.held_at(at, ppn))
     }
 
     /// Writes the page, and says when its place is free for another: when it, or what makes room
     /// for it in the write buffer, has been programmed.
     pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
         let Some(buffer) = &mut self.buffer else {
-            return self
-                .write_through(at, lpn, Placement::default(), stats)
-                .done_at;
+            let served = self.write_through(at, lpn, Placement::default(), stats);
+            return served.map_or(at, |served| served.done_at);
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, Placement::default()));
         let due = buffer.due();
@@ -196,7 +212,8 @@ impl<O: Observer> Back<O> {
         let mut free_at = at;
         for _ in 0..due {
             if let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                free_at = free_at.max(self.program_awaited(at, lpn, placement, stats).done_at);
+                let served = self.program_awaited(at, lpn, placement, stats);
+                free_at = served.map_or(free_at, |served| free_at.max(served.done_at));
             }
         }
         free_at
@@ -218,11 +235,12 @@ impl<O: Observer> Back<O> {
     }
 
     /// Programs the page, whatever the write buffer has of it. Says about when the die that it is
-    /// on has done all that it was asked for: exactly, where it does so in order.
-    pub fn flush(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
+    /// on has done all that it was asked for: exactly, where it does so in order. `None` if flash
+    /// refuses it.
+    pub fn flush(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Ps> {
         self.forget_buffered(lpn, stats);
-        self.program(at, lpn, Placement::default(), stats);
-        self.done_of(at, lpn)
+        let is_written = self.program(at, lpn, Placement::default(), stats);
+        is_written.then(|| self.done_of(at, lpn))
     }
 
     /// Programs what waits in the write buffer. Says as [`Back::flush`] when that is done.
@@ -289,14 +307,14 @@ impl<O: Observer> Back<O> {
         written.is_ok()
     }
 
-    /// Writes the page for who waits for the program. A refused one waits for nothing.
+    /// Writes the page for who waits for the program. `None` if flash refuses it.
     pub fn write_through(
         &mut self,
         at: Ps,
         lpn: Lpn,
         placement: Placement,
         stats: &mut Stats,
-    ) -> Served {
+    ) -> Option<Served> {
         self.forget_buffered(lpn, stats);
         self.program_awaited(at, lpn, placement, stats)
     }
@@ -308,7 +326,7 @@ impl<O: Observer> Back<O> {
         lpn: Lpn,
         placement: Placement,
         stats: &mut Stats,
-    ) -> Served {
+    ) -> Option<Served> {
         let page = Written {
             lpn,
             placement,
@@ -317,10 +335,8 @@ impl<O: Observer> Back<O> {
         let (observer, io) = self.io();
         let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
-        match self.ppn_of(lpn).filter(|_| written.is_ok()) {
-            Some(ppn) => self.nand.await_program(at, ppn),
-            None => Served::at_once(at),
-        }
+        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok())?;
+        Some(self.nand.await_program(at, ppn))
     }
 
     /// Writes the page for compaction of the write log. A refusal is counted, as for the host.

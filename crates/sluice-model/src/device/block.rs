@@ -64,6 +64,13 @@ pub struct BlockCompletion {
     pub cached: u64,
 }
 
+impl BlockCompletion {
+    /// A page is done then, or never.
+    fn lasts_until(&mut self, done_at: impl Into<Option<Ps>>) {
+        self.done_at = self.done_at.max(done_at.into().unwrap_or_default());
+    }
+}
+
 /// Serves a block request at `now`.
 pub(super) fn serve<O: Observer, E: Effects>(
     pipeline: &mut Pipeline<O>,
@@ -86,33 +93,26 @@ pub(super) fn serve<O: Observer, E: Effects>(
     };
     // Both ends are on the device, so every page between them is.
     let first = request.lpn.0;
-    if request.op == BlockOp::Flush {
-        flush(storage, at, request, effects, &mut completion);
-    }
-    let pages = match request.op {
-        BlockOp::Flush => 0..0,
-        _ => first..first + request.count as u32,
-    };
-    for lpn in pages.map(Lpn) {
-        completion.cached += u64::from(storage.cache.contains(lpn));
-        match request.op {
-            BlockOp::Read => {
-                let done_at = read(storage, at, lpn);
-                completion.done_at = completion.done_at.max(done_at);
+    let pages = (first..first + request.count as u32).map(Lpn);
+    match request.op {
+        BlockOp::Read => {
+            for lpn in pages {
+                completion.cached += u64::from(storage.cache.contains(lpn));
+                completion.lasts_until(read(storage, at, lpn));
             }
-            BlockOp::Write => {
-                let done_at = write(storage, at, lpn, request.placement, effects);
-                completion.done_at = completion.done_at.max(done_at);
-            }
-            BlockOp::Trim => {
-                storage.stats.block_trims += 1;
-                if storage.drop_cached(lpn) {
-                    effects.unmap(lpn);
-                }
-                storage.trim(lpn);
-            }
-            BlockOp::Flush => {}
         }
+        BlockOp::Write => {
+            for lpn in pages {
+                completion.cached += u64::from(storage.cache.contains(lpn));
+                completion.lasts_until(write(storage, at, lpn, request.placement, effects));
+            }
+        }
+        BlockOp::Trim => {
+            for lpn in pages {
+                completion.cached += u64::from(trim(storage, lpn, effects));
+            }
+        }
+        BlockOp::Flush => flush(storage, at, request, effects, &mut completion),
     }
     if storage.stats.writes_refused > refused {
         // Flash has worn out under this request: some of its pages have no new contents.
@@ -165,25 +165,38 @@ fn read<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn) -> Ps {
     }
 }
 
+/// `None` if flash refuses the page: a cached copy stays, and what was written to it counts.
 fn write<O: Observer, E: Effects>(
     storage: &mut Storage<O>,
     at: Ps,
     lpn: Lpn,
     placement: Placement,
     effects: &mut E,
-) -> Ps {
+) -> Option<Ps> {
     storage.stats.block_writes += 1;
-    if let Some(found) = storage.cache.peek(lpn) {
-        // What the host wrote before is overwritten: its answer does not matter.
-        effects.unmap(lpn);
-        if found.is_pinned {
-            storage.back.observer().stored(lpn);
-            storage.cache.mark_clean(lpn);
-        } else {
-            storage.drop_cached(lpn);
-        }
+    let found = storage.cache.peek(lpn);
+    if found.is_some() && effects.unmap(lpn) {
+        storage.cache.mark_dirty(lpn);
     }
-    storage.write_to(at, lpn, placement)
+    storage.back.observer().stored(lpn);
+    let done_at = storage.write_to(at, lpn, placement)?;
+    match found {
+        Some(found) if found.is_pinned => storage.cache.mark_clean(lpn),
+        Some(_) => drop(storage.drop_cached(lpn)),
+        None => {}
+    }
+    Some(done_at)
+}
+
+/// Says whether the page was cached.
+fn trim<O: Observer, E: Effects>(storage: &mut Storage<O>, lpn: Lpn, effects: &mut E) -> bool {
+    storage.stats.block_trims += 1;
+    let was_cached = storage.drop_cached(lpn);
+    if was_cached {
+        effects.unmap(lpn);
+    }
+    storage.trim(lpn);
+    was_cached
 }
 
 /// Programs the cached pages of a range that were written: those of a range no longer than the
@@ -219,7 +232,7 @@ fn flush<O: Observer, E: Effects>(
         }
     }
     let done_at = storage.flush_buffer(at);
-    completion.done_at = completion.done_at.max(done_at);
+    completion.lasts_until(done_at);
 }
 
 /// Programs a cached page if it was written.
@@ -234,10 +247,7 @@ fn flush_page<O: Observer, E: Effects>(
     completion.cached += 1;
     // The host loses its mapping, so that it sees the next store.
     if effects.unmap(lpn) || found.is_dirty {
-        storage.cache.mark_clean(lpn);
-        storage.cache.count_program(found.slot);
-        storage.stats.flushes += 1;
-        let done_at = storage.flush(at.max(found.ready_at), lpn);
-        completion.done_at = completion.done_at.max(done_at);
+        let done_at = storage.flush(at.max(found.ready_at), found.slot, lpn);
+        completion.lasts_until(done_at);
     }
 }

@@ -243,10 +243,9 @@ fn flush<O: Observer, E: Effects>(
         let changed = storage.flush_buffered(now, lpn);
         return Ok(Done { at: now, changed });
     }
-    storage.cache.mark_clean(lpn);
-    storage.cache.count_program(found.slot);
-    storage.stats.flushes += 1;
     // What was stored to a page on its way can be programmed once the rest is there.
-    storage.flush(now.max(found.ready_at), lpn);
-    Ok(Done::at(now))
+    match storage.flush(now.max(found.ready_at), found.slot, lpn) {
+        Some(_) => Ok(Done::at(now)),
+        None => Err(Refused::ReadOnly),
+    }
 }

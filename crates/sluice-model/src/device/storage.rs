@@ -366,21 +366,28 @@ impl<O: Observer> Storage<O> {
             .write(at, lpn, Placement::default(), &mut self.stats);
     }
 
-    /// Writes the page as [`Storage::write`] does, to where the host wants it. Says when it is in a
-    /// place that the device has for it, or programmed if stores wait for that.
-    pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) -> Ps {
+    /// Writes the page to where the host wants it. Says when it is in a place that the device has
+    /// for it, or programmed if stores wait for that. `None` if flash refuses it: the log keeps it.
+    pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) -> Option<Ps> {
+        let stats = &mut self.stats;
+        let done_at = match self.awaits_programs {
+            true => self.back.write_through(at, lpn, placement, stats)?.done_at,
+            false => self.back.write_held(at, lpn, placement, stats)? + self.dram.latency(),
+        };
         self.drop_logged(lpn);
-        let (back, stats) = (&mut self.back, &mut self.stats);
-        match self.awaits_programs {
-            true => back.write_through(at, lpn, placement, stats).done_at,
-            false => back.write_held(at, lpn, placement, stats) + self.dram.latency(),
-        }
+        Some(done_at)
     }
 
-    /// Programs the page, and says when that is done.
-    pub fn flush(&mut self, at: Ps, lpn: Lpn) -> Ps {
+    /// Programs the cached page, and says when that is done. `None` if flash refuses it: the page
+    /// is dirty as before.
+    pub fn flush(&mut self, at: Ps, slot: Slot, lpn: Lpn) -> Option<Ps> {
+        self.stats.flushes += 1;
+        self.cache.mark_dirty(lpn);
+        let done_at = self.back.flush(at, lpn, &mut self.stats)?;
         self.drop_logged(lpn);
-        self.back.flush(at, lpn, &mut self.stats)
+        self.cache.mark_clean(lpn);
+        self.cache.count_program(slot);
+        Some(done_at)
     }
 
     /// Programs the page if it waits in the write buffer. Says whether it did.
@@ -399,7 +406,8 @@ impl<O: Observer> Storage<O> {
         if self.awaits_programs {
             self.drop_logged(lpn);
             let (back, stats) = (&mut self.back, &mut self.stats);
-            return Some(back.write_through(at, lpn, Placement::default(), stats));
+            let served = back.write_through(at, lpn, Placement::default(), stats);
+            return Some(served.unwrap_or(Served::at_once(at)));
         }
         self.write(at, lpn);
         None
