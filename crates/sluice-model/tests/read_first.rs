@@ -126,3 +126,34 @@ fn a_page_whose_program_has_not_ended_is_read_from_the_controller() {
         assert_eq!(stats.misses - before.misses, 1);
     }
 }
+
+/// What goes before later reads because the queue is full makes nothing forget a page: neither
+/// that of the program under way, nor its own. Both sides of each program's end.
+#[test]
+fn a_page_is_read_from_the_controller_until_its_own_program_ends() {
+    const QUEUE: u64 = 2;
+    // One that has begun, those that a die of one plane keeps with it, and those that wait.
+    let pages = 1 + QUEUE + QUEUE;
+    for page in 0..pages {
+        let end = PROGRAM * (page + 1);
+        for (at, reads) in [(Ps(1), 0), (end - Ps(1), 0), (end, 1)] {
+            let mut device = device(&[
+                ("nand.priority", "read_first"),
+                ("nand.channels", "1"),
+                ("nand.dies", "1"),
+                ("nand.write_queue", &QUEUE.to_string()),
+            ]);
+            device.demote_to_flash(Ps::ZERO, Lpn(0));
+            (1..pages).for_each(|page| device.demote_to_flash(Ps(1), Lpn::of(page)));
+            assert_eq!(device.stats().forced_writes, pages - 1 - QUEUE);
+            let before = *device.stats();
+            read(&mut device, at, page);
+            let stats = device.stats();
+            let counted = [
+                stats.flash_reads - before.flash_reads,
+                stats.held_reads - before.held_reads,
+            ];
+            assert_eq!(counted, [reads, 1 - reads], "page {page} at {at}");
+        }
+    }
+}

@@ -9,6 +9,7 @@
 mod ahead;
 mod array;
 mod cells;
+mod current;
 mod divisor;
 mod flash;
 mod log_ends;

@@ -38,6 +38,11 @@ impl PostedOp {
         [self.ready_at.0, op.time.0, held | small | kind]
     }
 
+    /// Writes down when an operation that has begun ends: what it waited for matters no more.
+    pub fn end_at([ready_at, ..]: &mut Packed, end: Ps) {
+        *ready_at = end.0;
+    }
+
     pub fn unpack([ready_at, time, word]: Packed, channel: Channel, die: Die) -> PostedOp {
         let op = Op {
             verb: VERBS[(word & 3) as usize],

@@ -7,6 +7,7 @@
 //! moment of a request has not begun: the read goes first.
 
 use super::array::{Array, Run};
+use super::current::{Current, Rules};
 use super::flash::{Origin, ProgramEnd};
 use super::log_ends::LogEnds;
 use super::op::{Group, Op, Verb};
@@ -21,6 +22,14 @@ use std::ops::Range;
 /// The posted work of every die.
 pub(super) struct Posted {
     rules: Rules,
+    /// Operations that a die may have waiting.
+    queue_max: u32,
+    /// Operations that have begun whose data is kept: with more, that of the oldest is forgotten.
+    begun_max: u32,
+    /// Room for those that wait and those that have begun.
+    places: u32,
+    /// Planes of a die: of one alone no two operations run together.
+    planes: u32,
     dies: Table<Die, DieState>,
     /// Per die and place: a waiting operation, packed into integers.
     waiting: Vec<Packed>,
@@ -39,29 +48,18 @@ pub(super) struct Posted {
     pub forced: u64,
 }
 
-struct Rules {
-    /// Operations that a die may have waiting.
-    queue_max: u32,
-    /// Room for those and for the ones that run together.
-    places: u32,
-    suspend_program: bool,
-    suspend_erase: bool,
-    suspend: Ps,
-    resume: Ps,
-    /// Reads that may go before an operation that has begun.
-    overtakes_max: u32,
-    /// Planes of a die: of one alone no two operations run together.
-    planes: u32,
-}
-
 #[derive(Clone, Default)]
 struct DieState {
     /// The place of the oldest operation kept.
     head: u32,
-    /// How many began together last. Their data is kept until others begin.
+    /// How many have begun whose data is kept: together, or with [`DieState::is_forced`] one after
+    /// another.
     running: u32,
     /// How many wait, behind those.
     len: u32,
+    /// Whether work went before later reads since other work began last. Then nothing that has
+    /// begun is suspended any more, and its end is kept as its `ready_at`.
+    is_forced: bool,
     listed: bool,
     current: Current,
     /// When what went before later reads last begins: its places are free then.
@@ -70,59 +68,21 @@ struct DieState {
     forced_end: Ps,
 }
 
-/// The posted operation that began last. It is over at `end`.
-#[derive(Clone, Copy)]
-struct Current {
-    verb: Verb,
-    origin: Origin,
-    /// Whether it, or what runs with it, programs what the host wrote.
-    is_of_host: bool,
-    from: Ps,
-    /// When it makes way for the reads that it lets go first.
-    stopped_at: Ps,
-    /// When the cells begin, or take up their work again.
-    cells_from: Ps,
-    /// As `cells_from`, after the time that resuming takes.
-    work_from: Ps,
-    end: Ps,
-    overtaken: u32,
-}
-
-impl Default for Current {
-    fn default() -> Current {
-        Current {
-            verb: Verb::Read,
-            origin: Origin::Host,
-            is_of_host: false,
-            from: Ps::ZERO,
-            stopped_at: Ps::ZERO,
-            cells_from: Ps::ZERO,
-            work_from: Ps::ZERO,
-            end: Ps::ZERO,
-            overtaken: 0,
-        }
-    }
-}
-
 impl Posted {
     /// `log_programs`: the most that the write log waits for at once.
     pub fn new(settings: &NandSettings, rules: &ReadFirst, log_programs: u32) -> Posted {
         let dies = settings.die_count();
         let queue_max = settings.write_queue;
+        let begun_max = queue_max + settings.planes;
         let blocks = settings.plane_count() * settings.blocks_per_plane;
-        let places = queue_max + settings.planes;
+        let places = queue_max + begun_max;
         let per_channel = (dies / settings.channels) as usize;
         Posted {
-            rules: Rules {
-                queue_max,
-                places,
-                suspend_program: rules.suspend.programs(),
-                suspend_erase: rules.suspend.erases(),
-                suspend: rules.suspend_latency,
-                resume: rules.resume_latency,
-                overtakes_max: rules.suspend_reads,
-                planes: settings.planes,
-            },
+            rules: Rules::new(rules),
+            queue_max,
+            begun_max,
+            places,
+            planes: settings.planes,
             dies: Table::filled(dies, DieState::default()),
             waiting: vec![[0; 3]; dies as usize * places as usize],
             next: Table::from_fn(settings.channels, |_| {
@@ -141,7 +101,7 @@ impl Posted {
     /// that are asked for later.
     pub fn post(&mut self, now: Ps, asked: &PostedOp, array: &mut Array) {
         let die = asked.op.die;
-        if self.dies[die].len == self.rules.queue_max {
+        if self.dies[die].len == self.queue_max {
             self.force(now, die, array);
         }
         let state = &self.dies[die];
@@ -190,13 +150,20 @@ impl Posted {
             return false;
         }
         let state = &self.dies[die];
-        let first = if state.current.end > now {
-            0
-        } else {
-            state.running
-        };
-        self.find(die, first..state.running + state.len, ppn)
-            .is_some()
+        let waits = self.find(die, state.running..state.running + state.len, ppn);
+        waits.is_some() || {
+            let begun = self.find(die, 0..state.running, ppn);
+            begun.is_some_and(|index| self.end_of_begun(die, index) > now)
+        }
+    }
+
+    /// When an operation ends that has begun and whose data is kept.
+    fn end_of_begun(&self, die: Die, index: u32) -> Ps {
+        let state = &self.dies[die];
+        match state.is_forced {
+            true => self.peek(die, index).ready_at,
+            false => state.current.end,
+        }
     }
 
     /// The log asks for the end of the page's program.
@@ -208,21 +175,18 @@ impl Posted {
     pub fn program_end(&mut self, now: Ps, die: Die, ppn: Ppn, array: &mut Array) -> ProgramEnd {
         self.play(now, die, array);
         let state = &self.dies[die];
-        match self.find(die, 0..state.running + state.len, ppn) {
-            Some(index) if index < state.running && state.current.end > now => {
-                ProgramEnd::NotBefore(state.current.end)
-            }
-            Some(index) if index >= state.running => {
-                let asked = self.peek(die, index);
-                let before = self.least_time(die, state.running..index, array);
-                let begins = (self.begins_at(die, array) + before).max(asked.ready_at);
-                ProgramEnd::NotBefore((begins + asked.op.time).max(now + Ps(1)))
-            }
-            _ => {
-                let end = self.log_ends.take(ppn);
-                ProgramEnd::At(end.map_or(now, |end| end.max(now)))
-            }
+        if let Some(index) = self.find(die, state.running..state.running + state.len, ppn) {
+            let asked = self.peek(die, index);
+            let before = self.least_time(die, state.running..index, array);
+            let begins = (self.begins_at(die, array) + before).max(asked.ready_at);
+            return ProgramEnd::NotBefore((begins + asked.op.time).max(now + Ps(1)));
         }
+        let may_be_put_off = !state.is_forced && state.current.end > now;
+        if may_be_put_off && self.find(die, 0..state.running, ppn).is_some() {
+            return ProgramEnd::NotBefore(state.current.end);
+        }
+        let end = self.log_ends.take(ppn);
+        ProgramEnd::At(end.map_or(now, |end| end.max(now)))
     }
 
     /// When the operation that was posted last to a die has a place there, `at` at the earliest.
@@ -321,56 +285,69 @@ impl Posted {
     /// Lets the oldest waiting work of a die go before later reads.
     fn force(&mut self, now: Ps, die: Die, array: &mut Array) {
         self.forced += 1;
-        // What is under way ends then: no read suspends it any more.
-        let current = self.dies[die].current.end;
-        self.tell_log(die, current.max(now));
-        self.release(die);
+        let state = &mut self.dies[die];
+        if !state.is_forced {
+            // What is under way ends then: no read suspends it any more.
+            state.is_forced = true;
+            let (end, running) = (state.current.end.max(now), state.running);
+            self.settle(die, 0..running, end);
+        }
+        let ended =
+            (0..self.dies[die].running).take_while(|index| self.peek(die, *index).ready_at <= now);
+        self.release(die, ended.count() as u32);
         let start = now.max(self.begins_at(die, array));
+        let before = self.dies[die].running;
         let (op, run) = self.take(die, start, array);
         array.chain(start, &op, run);
+        let taken = before..self.dies[die].running;
         self.dies[die].forced_at = start;
-        if self.runs_for_host(die) {
+        if self.is_for_host(die, taken.clone()) {
             self.dies[die].forced_end = run.end;
         }
-        self.tell_log(die, run.end);
-        self.release(die);
+        self.settle(die, taken, run.end);
+        let over = self.dies[die].running.saturating_sub(self.begun_max);
+        self.release(die, over);
     }
 
-    /// The programs of the log among what began last end then.
-    fn tell_log(&mut self, die: Die, end: Ps) {
-        for index in 0..self.dies[die].running {
+    /// Operations that have begun end then, whatever comes. The log learns it of its programs.
+    fn settle(&mut self, die: Die, begun: Range<u32>, end: Ps) {
+        for index in begun {
             let PostedOp { op, held, .. } = self.peek(die, index);
             if let (Origin::Log, Some(ppn)) = (op.origin, held) {
                 self.log_ends.begin(ppn, end);
             }
+            let place = self.place(die, index);
+            PostedOp::end_at(&mut self.waiting[place], end);
         }
     }
 
     /// Lets the oldest waiting work of a die begin.
     fn begin(&mut self, die: Die, at: Ps, array: &mut Array) {
-        self.release(die);
+        self.release(die, self.dies[die].running);
+        self.dies[die].is_forced = false;
         let (op, run) = self.take(die, at, array);
         let current = Current::new(&op, at, run.cells_from, run.end);
-        let is_of_host = self.runs_for_host(die);
+        let is_of_host = self.is_for_host(die, 0..self.dies[die].running);
         self.dies[die].current = Current {
             is_of_host,
             ..current
         };
     }
 
-    /// Whether a program of the host's is among what began last.
-    fn runs_for_host(&self, die: Die) -> bool {
-        (0..self.dies[die].running).any(|index| self.peek(die, index).op.is_of_host())
+    /// Whether a program of the host's is among these.
+    fn is_for_host(&self, die: Die, mut places: Range<u32>) -> bool {
+        places.any(|index| self.peek(die, index).op.is_of_host())
     }
 
     /// Takes the oldest waiting operation, and those behind it that can run with it.
     fn take(&mut self, die: Die, at: Ps, array: &mut Array) -> (Op, Run) {
-        let first = self.peek(die, 0).op;
+        let begun = self.dies[die].running;
+        let first = self.peek(die, begun).op;
         let mut run = array.run(at, &first);
         let mut group = Group::new(&first);
         let mut count = 1;
         while count < self.dies[die].len {
-            let asked = self.peek(die, count);
+            let asked = self.peek(die, begun + count);
             if asked.ready_at > at || !group.join(&asked.op, array.multi_plane()) {
                 break;
             }
@@ -379,22 +356,22 @@ impl Posted {
         }
         let state = &mut self.dies[die];
         state.len -= count;
-        state.running = count;
+        state.running += count;
         self.counts[first.channel][first.verb as usize] -= count;
         (0..count).for_each(|_| array.note(&first, run.end));
         (first, run)
     }
 
-    /// Forgets the data of what began last.
-    fn release(&mut self, die: Die) {
-        for index in 0..self.dies[die].running {
+    /// Forgets the data of what began first of what is kept.
+    fn release(&mut self, die: Die, count: u32) {
+        for index in 0..count {
             if let Some(ppn) = self.peek(die, index).held {
                 self.held[Block(ppn.0 / self.pages_per_block)] -= 1;
             }
         }
         let state = &mut self.dies[die];
-        state.head = (state.head + state.running) % self.rules.places;
-        state.running = 0;
+        state.head = (state.head + count) % self.places;
+        state.running -= count;
     }
 
     /// When the oldest waiting operation of a die begins if no read comes before it.
@@ -423,7 +400,7 @@ impl Posted {
     /// How long waiting operations hold up one behind them at least. Where planes work together,
     /// all of them could run with that one.
     fn least_time(&self, die: Die, places: Range<u32>, array: &Array) -> Ps {
-        if self.rules.planes > 1 && array.multi_plane() != MultiPlane::Off {
+        if self.planes > 1 && array.multi_plane() != MultiPlane::Off {
             return Ps::ZERO;
         }
         let time = |index| self.waiting[self.place(die, index)][1];
@@ -431,61 +408,11 @@ impl Posted {
     }
 
     fn place(&self, die: Die, index: u32) -> usize {
-        let place = (self.dies[die].head + index) % self.rules.places;
-        die.index() * self.rules.places as usize + place as usize
+        let place = (self.dies[die].head + index) % self.places;
+        die.index() * self.places as usize + place as usize
     }
 
     fn channel_of(&self, die: Die) -> Channel {
         Channel(die.0 % self.next.count())
-    }
-}
-
-impl Rules {
-    /// When a read can begin that is asked for while an operation runs, with no other read behind
-    /// that.
-    fn turn(&self, now: Ps, current: &Current) -> Ps {
-        let allowed = match current.verb {
-            Verb::Read => false,
-            Verb::Program => self.suspend_program,
-            Verb::Erase => self.suspend_erase,
-        };
-        if !allowed || current.overtaken == self.overtakes_max {
-            return current.end;
-        }
-        if current.overtaken > 0 && now <= current.cells_from {
-            return current.cells_from;
-        }
-        let suspended = now.max(current.cells_from) + self.suspend;
-        suspended.min(current.end)
-    }
-}
-
-impl Current {
-    fn new(op: &Op, from: Ps, cells_from: Ps, end: Ps) -> Current {
-        Current {
-            verb: op.verb,
-            origin: op.origin,
-            is_of_host: op.is_of_host(),
-            from,
-            stopped_at: cells_from,
-            cells_from,
-            work_from: cells_from,
-            end,
-            overtaken: 0,
-        }
-    }
-
-    /// How much of [now, start) is taken by this operation, if it is collection's, and not noted
-    /// in the die's chain: where that closes gaps, this operation may lie in one.
-    fn hold(&self, now: Ps, start: Ps, die: Die, array: &Array) -> Ps {
-        if self.origin != Origin::Gc {
-            return Ps::ZERO;
-        }
-        let halves = [[self.from, self.stopped_at], [self.cells_from, self.end]];
-        let held = halves.map(|[from, to]| {
-            let (from, to) = (now.max(from), start.min(to));
-            to - from - array.gc_within(from, to, die)
-        });
-        held[0] + held[1]
     }
 }
