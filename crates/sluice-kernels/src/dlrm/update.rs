@@ -227,6 +227,39 @@ mod tests {
     use super::*;
     use sluice_host::{Instr, MemOp, Program, Step};
 
+    /// Each pass of the sort moves the list to the other half of its memory. After an odd number of
+    /// them the first half was read.
+    #[test]
+    fn the_list_is_read_where_the_sort_left_it() {
+        let set = [("section", "update")];
+        let (mut odd, mut even) = (0, 0);
+        for scale in [64, 128, 256, 512] {
+            let mut kernel = Dlrm::new(&given(&INFO, 1, 0, &set, scale));
+            let (list, half) = (kernel.places.list(0), kernel.places.list_bytes());
+            let half_of = |addr| {
+                (list..list + 2 * half)
+                    .contains(&addr)
+                    .then(|| (addr - list) / half)
+            };
+            for step in 0..10 * steps(kernel.batch) {
+                let mut out: Vec<Instr> = Vec::new();
+                assert_eq!(kernel.fill(0, &mut out), Step::More);
+                let count = kernel.mine[0].entries.len() as u64;
+                let passes = u64::from(count.next_power_of_two().ilog2());
+                if step % steps(kernel.batch) < steps(kernel.batch) / 3 {
+                    continue;
+                }
+                let reads = out.iter().filter(|instr| instr.op == MemOp::Load);
+                for at in reads.filter_map(|instr| half_of(instr.addr)) {
+                    assert_eq!(at, passes % 2, "{count} look-ups");
+                    odd += passes % 2;
+                    even += 1 - passes % 2;
+                }
+            }
+        }
+        assert!(odd > 100 && even > 100, "{odd}, {even}");
+    }
+
     /// Of each look-up a row and its values are read; a new buffer is written, and the row. The
     /// instructions are those of the artifact.
     #[test]

@@ -333,6 +333,8 @@ impl Index {
         (2..NODE_LINES - 1).for_each(|line| {
             rec.load_after(self.place(id) + line * LINE, before);
         });
+        // How many stay.
+        rec.store(self.place(id));
         (0..NODE_LINES).for_each(|line| rec.store(self.places[right as usize] + line * LINE));
         (bound, right)
     }
@@ -375,6 +377,28 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 8 * FAN);
+    }
+
+    /// A node that is split has fewer entries, also if the new one is not among them: its count was
+    /// not stored then.
+    #[test]
+    fn a_split_stores_the_counts_of_both_halves() {
+        let mut to_the_right = 0;
+        for key in 100..300 {
+            let mut index = index(&(0..FILL as u64).map(|key| (key, 0)).collect());
+            (0..(FAN - FILL) as u64).for_each(|more| {
+                told(|rec| index.put(rec, 1_000 + more, 0));
+            });
+            assert_eq!((index.nodes.len(), index.nodes[0].used), (1, FAN));
+            let ((), told) = told(|rec| index.put(rec, key, 7));
+            let stores = told.iter().filter(|instr| instr.op == MemOp::Store);
+            let stored: Vec<u64> = stores.map(|instr| instr.addr).collect();
+            for half in [0, 1] {
+                assert!(stored.contains(&index.place(half)), "{key}, half {half}");
+            }
+            to_the_right += u64::from(index.nodes[1].values[..index.nodes[1].used].contains(&7));
+        }
+        assert!((50..150).contains(&to_the_right), "{to_the_right}");
     }
 
     proptest! {
