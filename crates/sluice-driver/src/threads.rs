@@ -49,13 +49,7 @@ impl Thread {
             Walk::Random => self.rng.below(places),
         };
         self.place = place * given.stride;
-        // Nothing is drawn where there is nothing to choose.
-        let is_store = match given.reads {
-            0 => true,
-            100.. => false,
-            reads => self.rng.below(100) >= u64::from(reads),
-        };
-        (self.base + self.place, is_store)
+        (self.base + self.place, given.is_store(self.begun))
     }
 
     /// The access began at `now` and is served at `done_at`. It retires after those before it.

@@ -70,6 +70,13 @@ impl Traffic {
         u64::from(self.threads) * self.size + self.chase
     }
 
+    /// Whether an access of a thread is a store, by how many were before it. Loads are dealt out:
+    /// 100 accesses in a row have as many as [`Traffic::reads`] says, as evenly as can be.
+    pub fn is_store(&self, number: u64) -> bool {
+        let (before, reads) = (number % 100, u64::from(self.reads));
+        (before + 1) * reads / 100 == before * reads / 100
+    }
+
     /// Accesses of one thread; without threads those of the one that follows pointers.
     pub fn accesses(&self) -> u64 {
         match self.threads {

@@ -195,13 +195,8 @@ impl Requests {
             Walk::InOrder => self.number % places,
             Walk::Random => self.rng.below(places),
         };
+        let is_write = self.given.is_store(self.number);
         self.number += 1;
-        // Nothing is drawn where there is nothing to choose.
-        let is_write = match self.given.reads {
-            0 => true,
-            100.. => false,
-            reads => self.rng.below(100) >= u64::from(reads),
-        };
         Access {
             addr: self.base + place * self.given.stride,
             is_write,

@@ -74,13 +74,7 @@ impl HostTraffic {
                 Walk::InOrder => number % places,
                 Walk::Random => worker.rng.below(places),
             };
-            // Nothing is drawn where there is nothing to choose.
-            let is_store = match given.reads {
-                0 => true,
-                100.. => false,
-                reads => worker.rng.below(100) >= u64::from(reads),
-            };
-            let op = match is_store {
+            let op = match given.is_store(number) {
                 true => MemOp::Store,
                 false => MemOp::Load,
             };

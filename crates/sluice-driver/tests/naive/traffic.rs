@@ -20,6 +20,8 @@ struct Thread {
     retired: Vec<Ps>,
     place: u64,
     rng: Rng,
+    /// What its accesses have left over of their shares of loads, in percent.
+    share: u32,
     /// Its helper: the page to load next, and whether it waits for its thread.
     ahead: u64,
     waits: bool,
@@ -87,11 +89,12 @@ impl Twin<'_> {
                 Walk::InOrder => index as u64 % places,
                 Walk::Random => it.rng.below(places),
             };
-        let is_store = match given.reads {
-            0 => true,
-            100 => false,
-            share => it.rng.below(100) >= share.into(),
-        };
+        // As `sluice-workload traffic` deals loads out.
+        it.share += given.reads;
+        let is_store = it.share < 100;
+        if !is_store {
+            it.share -= 100;
+        }
         let addr = thread as u64 * given.size + it.place;
         let is_past = is_store && given.store == Store::NonTemporal;
         let op = if is_past { Op::Write } else { Op::Read };
@@ -183,6 +186,7 @@ fn naive(device: &mut Device, given: &Traffic) -> TrafficResult {
         retired: Vec::new(),
         place: 0,
         rng: Rng::stream(seed_of(given.seed, u64::from(number)), "traffic.thread"),
+        share: 0,
         ahead: 0,
         waits: true,
     };
