@@ -1,4 +1,8 @@
 //! A cache of blocks in host memory, before an SSD: least recently used, write-back.
+//!
+//! No thread waits for what is written back. Linux lets writers wait once too much is dirty
+//! (`balance_dirty_pages`), so that they go no faster than the SSD in the end. Here writers of more
+//! than the cache holds do, and the reads that they delay show it.
 
 use std::collections::VecDeque;
 
@@ -31,7 +35,8 @@ impl BlockCache {
         self.used[page as usize].0 > 0
     }
 
-    /// Uses a page, and brings it in if it was not here. Returns one that has to be written for it.
+    /// Uses a page, and brings it in if it was not here. Returns one that has to be written for it,
+    /// for which nobody waits.
     pub fn use_page(&mut self, page: u64, write: bool) -> Option<u64> {
         self.clock += 1;
         let was = &mut self.used[page as usize];
