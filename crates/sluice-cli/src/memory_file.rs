@@ -1,7 +1,7 @@
 //! Memory with the name of a file, which ends with the processes that use it.
 
 use crate::error::Error;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use sluice_runtime::copies::copy_path;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -16,9 +16,11 @@ impl MemoryFile {
     pub fn new(name: &str, bytes: u64) -> Result<MemoryFile, Error> {
         let failed = |e| Error::system(format!("making a memory file of {bytes} bytes"))(e);
         // An exec leaves it open: the program opens it again by its path.
-        let made = memfd_create(name, MemfdFlags::empty());
+        let made = memfd_create(name, MemfdFlags::ALLOW_SEALING);
         let file = File::from(made.map_err(|e| failed(e.into()))?);
         file.set_len(bytes).map_err(failed)?;
+        // Whoever maps a file that somebody makes shorter would end with it.
+        fcntl_add_seals(&file, SealFlags::SHRINK).map_err(|e| failed(e.into()))?;
         Ok(MemoryFile { file })
     }
 
@@ -41,5 +43,21 @@ impl MemoryFile {
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// QEMU has it open for writing, and what a guest makes of QEMU must not end this process.
+    #[test]
+    fn nobody_makes_it_shorter() {
+        let mut file = MemoryFile::new("test", 8192).unwrap();
+        let path = std::fs::OpenOptions::new().write(true).open(file.path());
+        for file in [file.file().try_clone().unwrap(), path.unwrap()] {
+            assert!(file.set_len(4096).is_err());
+            assert!(file.set_len(8192).is_ok());
+        }
     }
 }

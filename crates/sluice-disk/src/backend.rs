@@ -96,8 +96,8 @@ impl VhostUserBackend for Backend {
         config.get(from..to).map(<[u8]>::to_vec).unwrap_or_default()
     }
 
-    fn update_memory(&self, memory: GuestMemoryAtomic<Memory>) -> io::Result<()> {
-        self.intake.set_memory(memory);
+    /// The queue has it already.
+    fn update_memory(&self, _memory: GuestMemoryAtomic<Memory>) -> io::Result<()> {
         Ok(())
     }
 

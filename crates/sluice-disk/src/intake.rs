@@ -6,14 +6,14 @@
 use crate::figures::Figures;
 use crate::now_ns;
 use crate::power::Switch;
-use crate::request::{Chain, Memory};
+use crate::request::Chain;
 use crate::vring::Queue;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vhost_user_backend::VringT;
 use virtio_queue::{Error, QueueOwnedT, QueueT};
-use vm_memory::{GuestAddressSpace, GuestMemoryAtomic};
+use vm_memory::GuestAddressSpace;
 
 /// Requests that a guest may have in its queue, and that may be under way.
 pub const QUEUE_SIZE: usize = 128;
@@ -61,7 +61,6 @@ pub struct Intake {
 #[derive(Default)]
 struct State {
     queue: Option<Queue>,
-    memory: Option<GuestMemoryAtomic<Memory>>,
     /// What the requests of this set-up of the queue may use.
     lent: Switch,
     /// Those taken and not begun.
@@ -87,11 +86,6 @@ impl Intake {
     /// What the disk has done.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The guest's memory is another one.
-    pub fn set_memory(&self, memory: GuestMemoryAtomic<Memory>) {
-        self.state().memory = Some(memory);
     }
 
     /// Takes what stands in the queue.
@@ -241,9 +235,10 @@ impl State {
     /// Takes all requests, those among them that come meanwhile, as long as there is room.
     fn take_all(&mut self) -> Result<(), Error> {
         self.is_full = false;
-        let (Some(queue), Some(memory)) = (self.queue.clone(), self.memory.clone()) else {
+        let Some(queue) = self.queue.clone() else {
             return Ok(());
         };
+        let memory = queue.memory();
         let mut ring = queue.get_mut();
         while !self.is_closed {
             // If there is no room, the guest need not say that it has more.

@@ -12,6 +12,7 @@ mod disk;
 mod door;
 mod error;
 mod figures;
+mod guest;
 mod intake;
 mod power;
 mod request;

@@ -2,8 +2,9 @@
 //!
 //! They come from the other end of the socket. What is read from or written to is an event that
 //! does not block: writing to anything else, such as a pipe that nobody reads, could take for ever,
-//! or end this process.
+//! or end this process. Of the guest's memory it touches what counts ([`Guest`]).
 
+use crate::guest::Guest;
 use crate::request::Memory;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fs::File;
@@ -21,7 +22,23 @@ const EVENT: &str = "anon_inode:[eventfd]";
 
 /// The guest's queue.
 #[derive(Clone)]
-pub struct Queue(VringMutex<Mem>);
+pub struct Queue {
+    ring: VringMutex<Mem>,
+    guest: Guest,
+}
+
+impl Queue {
+    /// The guest's memory as far as it counts.
+    pub fn memory(&self) -> Mem {
+        self.guest.safe()
+    }
+
+    /// The queue, in the guest's memory of now.
+    fn ring(&self) -> &VringMutex<Mem> {
+        self.guest.safe();
+        &self.ring
+    }
+}
 
 impl<'a> VringStateGuard<'a, Mem> for Queue {
     type G = MutexGuard<'a, VringState<Mem>>;
@@ -44,91 +61,93 @@ fn event(file: Option<File>) -> Option<File> {
 
 impl VringT<Mem> for Queue {
     fn new(mem: Mem, max_queue_size: u16) -> Result<Queue, Error> {
-        VringMutex::new(mem, max_queue_size).map(Queue)
+        let guest = Guest::new(mem);
+        let ring = VringMutex::new(guest.safe(), max_queue_size)?;
+        Ok(Queue { ring, guest })
     }
 
     fn get_ref(&self) -> MutexGuard<'_, VringState<Mem>> {
-        self.0.get_ref()
+        self.ring().get_ref()
     }
 
     fn get_mut(&self) -> MutexGuard<'_, VringState<Mem>> {
-        self.0.get_mut()
+        self.ring().get_mut()
     }
 
     fn add_used(&self, desc_index: u16, len: u32) -> Result<(), Error> {
-        self.0.add_used(desc_index, len)
+        self.ring().add_used(desc_index, len)
     }
 
     fn signal_used_queue(&self) -> io::Result<()> {
-        self.0.signal_used_queue()
+        self.ring().signal_used_queue()
     }
 
     fn enable_notification(&self) -> Result<bool, Error> {
-        self.0.enable_notification()
+        self.ring().enable_notification()
     }
 
     fn disable_notification(&self) -> Result<(), Error> {
-        self.0.disable_notification()
+        self.ring().disable_notification()
     }
 
     fn needs_notification(&self) -> Result<bool, Error> {
-        self.0.needs_notification()
+        self.ring().needs_notification()
     }
 
     fn set_enabled(&self, enabled: bool) {
-        self.0.set_enabled(enabled);
+        self.ring().set_enabled(enabled);
     }
 
     fn set_queue_info(&self, descriptors: u64, available: u64, used: u64) -> Result<(), Error> {
-        self.0.set_queue_info(descriptors, available, used)
+        self.ring().set_queue_info(descriptors, available, used)
     }
 
     fn queue_next_avail(&self) -> u16 {
-        self.0.queue_next_avail()
+        self.ring().queue_next_avail()
     }
 
     fn set_queue_next_avail(&self, base: u16) {
-        self.0.set_queue_next_avail(base);
+        self.ring().set_queue_next_avail(base);
     }
 
     fn set_queue_next_used(&self, index: u16) {
-        self.0.set_queue_next_used(index);
+        self.ring().set_queue_next_used(index);
     }
 
     fn queue_used_idx(&self) -> Result<u16, Error> {
-        self.0.queue_used_idx()
+        self.ring().queue_used_idx()
     }
 
     fn set_queue_size(&self, size: u16) {
-        self.0.set_queue_size(size);
+        self.ring().set_queue_size(size);
     }
 
     fn set_queue_event_idx(&self, enabled: bool) {
-        self.0.set_queue_event_idx(enabled);
+        self.ring().set_queue_event_idx(enabled);
     }
 
     fn set_queue_ready(&self, ready: bool) {
-        self.0.set_queue_ready(ready);
+        self.ring().set_queue_ready(ready);
     }
 
     fn set_kick(&self, file: Option<File>) {
-        self.0.set_kick(event(file));
+        self.ring().set_kick(event(file));
     }
 
     fn read_kick(&self) -> io::Result<bool> {
         // Somebody else may have read it: then there is nothing new.
-        match self.0.read_kick() {
+        match self.ring().read_kick() {
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => Ok(false),
             read => read,
         }
     }
 
     fn set_call(&self, file: Option<File>) {
-        self.0.set_call(event(file));
+        self.ring().set_call(event(file));
     }
 
     fn set_err(&self, file: Option<File>) {
-        self.0.set_err(file);
+        self.ring().set_err(file);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A guest's driver of a disk: a queue in a memory of its own, written by the layout of virtio.
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -50,6 +51,25 @@ pub struct Driver {
     sent: u16,
 }
 
+/// A file in memory that can be sealed.
+pub fn memory(bytes: u64) -> File {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(memfd_create("guest", flags).unwrap());
+    file.set_len(bytes).unwrap();
+    file
+}
+
+/// Memory of the guest's from an address on, in a file.
+fn region(at: u64, memory: &File) -> VhostUserMemoryRegionInfo {
+    VhostUserMemoryRegionInfo {
+        guest_phys_addr: at,
+        memory_size: MEMORY,
+        userspace_addr: ADDRESS + at,
+        mmap_offset: 0,
+        mmap_handle: memory.as_raw_fd(),
+    }
+}
+
 impl Driver {
     pub fn connect(path: &Path) -> Driver {
         Driver::connect_with(path, 0)
@@ -61,8 +81,9 @@ impl Driver {
     }
 
     fn connect_with(path: &Path, more: u64) -> Driver {
-        let memory = tempfile::tempfile_in("/dev/shm").unwrap();
-        memory.set_len(MEMORY).unwrap();
+        // As QEMU makes it: nobody can shorten it.
+        let memory = memory(MEMORY);
+        fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::SEAL).unwrap();
         let mut frontend = Frontend::connect(path, 1).unwrap();
         frontend.set_owner().unwrap();
         let offered = frontend.get_features().unwrap();
@@ -73,14 +94,7 @@ impl Driver {
         let protocol = frontend.get_protocol_features().unwrap();
         assert!(protocol.contains(VhostUserProtocolFeatures::CONFIG));
         frontend.set_protocol_features(protocol).unwrap();
-        let region = VhostUserMemoryRegionInfo {
-            guest_phys_addr: 0,
-            memory_size: MEMORY,
-            userspace_addr: ADDRESS,
-            mmap_offset: 0,
-            mmap_handle: memory.as_raw_fd(),
-        };
-        frontend.set_mem_table(&[region]).unwrap();
+        frontend.set_mem_table(&[region(0, &memory)]).unwrap();
         let mut driver = Driver {
             memory,
             frontend,
@@ -94,7 +108,7 @@ impl Driver {
         driver
     }
 
-    fn set_up(&mut self) {
+    pub fn set_up(&mut self) {
         self.write(AVAILABLE, &[0; 0x200]);
         self.write(USED, &[0; 0x800]);
         (self.available, self.used, self.sent) = (0, 0, 0);
@@ -124,6 +138,13 @@ impl Driver {
         f.set_vring_call(0, &self.call).unwrap();
         f.set_vring_kick(0, &self.kick).unwrap();
         f.set_vring_enable(0, true).unwrap();
+    }
+
+    /// Gives the guest more memory, in a file, behind its own. Says where.
+    pub fn add_memory(&mut self, more: &File) -> u64 {
+        let regions = [region(0, &self.memory), region(MEMORY, more)];
+        self.frontend.set_mem_table(&regions).unwrap();
+        MEMORY
     }
 
     /// Ends the queue and sets up another one, as a driver does that is loaded anew.
@@ -199,6 +220,37 @@ impl Driver {
         }
         self.offer(first);
         first
+    }
+
+    /// Sends a request whose data is at a place of its own. Its descriptors are the first ones.
+    pub fn send_from(&mut self, kind: u32, sector: u64, at: u64, len: u32) -> u16 {
+        let mut head = kind.to_le_bytes().to_vec();
+        head.extend([0; 4]);
+        head.extend(sector.to_le_bytes());
+        self.write(HEAD, &head);
+        self.write(HEAD + 0x100, &[0xaa]);
+        let parts = [
+            (HEAD, 16, NEXT),
+            (at, len, NEXT),
+            (HEAD + 0x100, 1, DEVICE_WRITES),
+        ];
+        for (index, (at, len, flags)) in (0..).zip(parts) {
+            let next = index + 1;
+            let buffer = Buffer {
+                at,
+                len,
+                flags,
+                next,
+            };
+            self.descriptor(index, &buffer);
+        }
+        self.offer(0);
+        0
+    }
+
+    /// The status of a request of the first descriptors.
+    pub fn status(&self) -> u8 {
+        self.read(HEAD + 0x100, 1)[0]
     }
 
     /// The next answer: the head of its request, and when it was seen.

@@ -1,7 +1,7 @@
 //! Whoever is at the other end of the socket, in place of QEMU.
 
 use super::{Bench, Model, OK, READ, WRITE, pattern};
-use crate::driver::Driver;
+use crate::driver::{Driver, memory};
 use sluice_disk::{BLOCK, Disk, Error, Figures, Listening, Power};
 use sluice_units::Rng;
 use std::io::{Read, Write};
@@ -41,6 +41,37 @@ fn an_event_that_blocks_holds_no_disk() {
         assert_eq!(bench.request(READ, 1, &[], BLOCK as usize).0, OK);
         bench.finish();
     });
+}
+
+/// A part of the guest's memory is in a file that its other end can shorten, or is shorter than it
+/// says: whoever touches that dies of it. Requests there are refused, and others are served.
+#[test]
+fn a_file_that_can_be_cut_is_no_memory() {
+    let short = memory(BLOCK);
+    let unsealed = tempfile::tempfile_in("/dev/shm").unwrap();
+    let sealed = memory(4 << 20);
+    unsealed.set_len(4 << 20).unwrap();
+    for (more, counts) in [(&short, false), (&unsealed, false), (&sealed, true)] {
+        let mut bench = Bench::new();
+        assert_eq!(bench.request(WRITE, 1, &pattern(3, 1), 0).0, OK);
+        bench.driver.stop();
+        let place = bench.driver.add_memory(more);
+        if !counts {
+            more.set_len(0).unwrap();
+        }
+        bench.driver.set_up();
+        let head = bench
+            .driver
+            .send_from(WRITE, 8, place + 0x1000, BLOCK as u32);
+        assert_eq!(bench.driver.answer().0, head);
+        assert_eq!(bench.driver.status() == OK, counts);
+        assert_eq!(bench.page(1) == pattern(3, 1), !counts);
+        assert_eq!(bench.request(WRITE, 2, &pattern(4, 1), 0).0, OK);
+        assert!(bench.page(2) == pattern(4, 1));
+        // What is used cannot be cut any more.
+        assert!(more.set_len(0).is_err() || !counts);
+        bench.finish();
+    }
 }
 
 /// Somebody who connects beside QEMU is not served, and harms nobody.
