@@ -388,8 +388,10 @@ impl<A: Artifact> Core<A> {
                     at = at.max(room);
                     self.buffer(&slot);
                 }
-                if self.sends && !self.shares {
-                    self.written(slot.line);
+                if self.sends && !self.shares && !self.written(slot.line) {
+                    // The core has it no longer.
+                    self.stats.levels[1].write_backs += 1;
+                    self.passed.push(slot.line);
                 }
                 self.stats.stores += 1;
             }
@@ -447,9 +449,11 @@ impl<A: Artifact> Core<A> {
         self.head
     }
 
-    /// The oldest instruction is about to be executed again: what came before it counts as done.
+    /// The oldest entry was given up, and only its own instruction will be executed again: what
+    /// came before it counts as done.
     pub fn count_work(&mut self, work: u16) {
         self.stats.instructions += u64::from(work);
+        self.stats.squashed -= u64::from(work);
     }
 
     /// The number of the oldest entry that has not retired.

@@ -35,8 +35,10 @@ impl<A: Artifact> Core<A> {
 
     /// From when on the core has a line that it has asked for; `None` if it has not come.
     fn line_ready(&mut self, line: u32) -> Option<u64> {
-        let entry = self.l1.peek(line);
-        let pending = entry.is_some_and(|entry| *entry & PENDING != 0);
+        // It may have left the L1 while it is on its way.
+        let levels = [&mut self.l1, &mut self.l2].into_iter();
+        let mut entries = levels.filter_map(|level| level.peek(line));
+        let pending = entries.any(|entry| *entry & PENDING != 0);
         match self.misses.find(line).filter(|_| pending) {
             Some(miss) if self.misses.is_open(miss) => None,
             Some(miss) => Some(self.misses.get(miss).due),

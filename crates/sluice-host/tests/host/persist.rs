@@ -50,6 +50,43 @@ fn a_fence_waits_for_what_was_flushed() {
     assert!(more(&apart, 4096) > (L3 + MEMORY) * 2 * 64);
 }
 
+/// A line is flushed once it is there, also if it has left the L1 before: it was written to memory
+/// before memory had given it.
+#[test]
+fn a_line_that_leaves_the_l1_on_its_way_is_flushed_when_it_is_there() {
+    let times = [1, 8].map(|ways| {
+        let mut host = host();
+        (host.cpu.l1.lines, host.cpu.l1.ways) = (ways, ways);
+        let body = vec![
+            store(0, 0),
+            store(64, 0),
+            of(MemOp::Flush, 0),
+            of(MemOp::Fence, 0),
+        ];
+        run(&host, expander(), Loop::new(1, body, 0, 1)).time
+    });
+    // It comes, and goes.
+    let least = (L3 + MEMORY) * 2;
+    assert!(
+        times.iter().all(|time| *time >= least),
+        "{times:?}, {least}"
+    );
+}
+
+/// Lines count as written when their stores retire. One that had left L1 and L2 by then was never
+/// written to memory.
+#[test]
+fn a_line_that_leaves_the_l2_before_its_store_retires_is_written() {
+    let mut host = host();
+    (host.cpu.l1.lines, host.cpu.l1.ways) = (2, 2);
+    (host.cpu.l2.lines, host.cpu.l2.ways) = (4, 4);
+    let mut body = vec![load(640, 0, 0), store(0, 0)];
+    body.extend((11..16).map(|line| load(line * 64, 0, 0)));
+    body.extend([of(MemOp::Flush, 0), of(MemOp::Fence, 0)]);
+    let stats = run(&host, expander(), Loop::new(1, body, 0, 50));
+    assert_eq!(stats.memory.requests.device_writes, 50);
+}
+
 #[test]
 fn nobody_waits_for_a_flush_without_a_fence() {
     let body = [load(0, 0, 0), store(0, 0), of(MemOp::Flush, 0), work(2000)];

@@ -51,6 +51,17 @@ fn threads_take_turns_while_pages_come() {
     assert_eq!(many.switches, many.memory.long_delays + at_ends);
 }
 
+/// A window behind each load nothing is issued: it alone is executed again, and not the computation
+/// before it, which had counted too.
+#[test]
+fn what_counts_as_given_up_is_executed_again() {
+    let pages = Loop::new(8, vec![load(0, 1_000, 0)], 4096, 50);
+    let stats = run(&switching(8), flash("2us"), pages);
+    assert_eq!(stats.instructions, 8 * 50 * 1_001);
+    assert!(stats.memory.long_delays >= 8 * 50);
+    assert_eq!(stats.squashed, stats.memory.long_delays);
+}
+
 /// New pages for every thread; then the first reads other lines of its own, which the device has by
 /// now.
 struct ThenHits {
