@@ -49,6 +49,7 @@ COMPLETIONS = {
 HEADERS = [
     "crates/sluice-abi/include/sluice_memory.h",
     "crates/sluice-abi/include/sluice_policy.h",
+    "crates/sluice-abi/include/sluice_prefetcher.h",
     "crates/sluice-capi/include/sluice.h",
     "crates/sluice-control/include/sluice_control.h",
 ]

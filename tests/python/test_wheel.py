@@ -73,6 +73,8 @@ def test_its_name_is_ours_and_its_files_are_those_that_are_promised(wheel: Path)
                  "sluice/recipes/moe/recipe.toml", "sluice/recipes/moe/program.py",
                  "sluice/experiments/cylon/table3/experiment.toml"]:
         assert name in names
+    headers = {f"data/include/{path.name}" for path in ROOT.glob("crates/*/include/*.h")}
+    assert headers and headers == {name for name in names if name.endswith(".h")}
     for laid_out in ["sluice._core.data", "python/sluice/experiments"]:
         assert not (ROOT / laid_out).exists(), "it goes when the wheel is made"
 
