@@ -31,8 +31,10 @@ pub struct ObjectMemory {
     owed: Vec<bool>,
     /// How many answers it owes.
     owes: usize,
-    /// The last time that it knows of.
-    now: Ps,
+    /// When it was advanced last, if no request has come since.
+    advanced: Option<Ps>,
+    /// When it last reported a request as done, or began to owe an answer.
+    since: Ps,
     refused: Cell<u64>,
     /// Keeps the code mapped.
     _library: Library,
@@ -80,7 +82,8 @@ pub fn load(
         advance,
         owed: Vec::new(),
         owes: 0,
-        now: Ps::ZERO,
+        advanced: None,
+        since: Ps::ZERO,
         refused: Cell::new(0),
         _library: library,
     })
@@ -91,7 +94,7 @@ impl ExternalMemory for ObjectMemory {
         let MemoryRequest { id, addr, is_write } = request;
         // SAFETY: the interface: a state that `build` made, not destroyed yet.
         let at = unsafe { (self.request)(self.state, now.0, id.0, addr, is_write) };
-        self.now = now;
+        self.advanced = None;
         if (now.0..=(now + LONGEST).0).contains(&at) {
             return Answer::At(Ps(at));
         }
@@ -104,6 +107,9 @@ impl ExternalMemory for ObjectMemory {
         if index >= self.owed.len() {
             self.owed.resize(index + 1, false);
         }
+        if self.owes == 0 {
+            self.since = now;
+        }
         self.owes += usize::from(!std::mem::replace(&mut self.owed[index], true));
         Answer::Later
     }
@@ -114,18 +120,24 @@ impl ExternalMemory for ObjectMemory {
         let at = unsafe { next_at(self.state) };
         let last = match self.owes {
             0 => LAST,
-            _ => self.now + LONGEST,
+            _ => self.since + LONGEST,
         };
-        if at != SLUICE_NEVER && at > last.0 {
+        // All that is done by then it has reported. It would be advanced to the same time without
+        // end.
+        let is_past = self.advanced.is_some_and(|now| at <= now.0);
+        let is_refused = is_past || at > last.0;
+        if at != SLUICE_NEVER && is_refused {
             self.refuse();
         }
-        (at <= last.0).then_some(Ps(at))
+        (!is_refused).then_some(Ps(at))
     }
 
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let Some(advance) = self.advance else { return };
-        self.now = now;
+        self.advanced = Some(now);
         let mut context = Context {
+            now,
+            since: &mut self.since,
             owed: &mut self.owed,
             owes: &mut self.owes,
             refused: &self.refused,
@@ -155,6 +167,8 @@ impl ObjectMemory {
 
 /// What `on_done` works on.
 struct Context<'a> {
+    now: Ps,
+    since: &'a mut Ps,
     owed: &'a mut Vec<bool>,
     owes: &'a mut usize,
     refused: &'a Cell<u64>,
@@ -169,6 +183,7 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
         Some(owed) if *owed => {
             *owed = false;
             *context.owes -= 1;
+            *context.since = context.now;
             (context.done)(PacketId(id));
         }
         // The id is not one of its requests, or was reported before.

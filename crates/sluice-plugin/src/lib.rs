@@ -4,6 +4,7 @@
 //! the objects that `cache.policy` and `prefetch.policy` name, and hands the model a policy and a
 //! prefetcher that call them.
 
+pub mod file;
 pub mod library;
 mod policy;
 mod policy_v1;

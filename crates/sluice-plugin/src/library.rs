@@ -1,5 +1,6 @@
 //! A shared object with one constant in it: loaded and checked.
 
+use crate::file::{self, FileError};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use thiserror::Error;
 
@@ -9,6 +10,9 @@ pub enum LibraryError {
     /// The loader does not take it.
     #[error("cannot be loaded: {}", reason(.0))]
     Load(#[source] libloading::Error),
+    /// The loader is not asked.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// It is no shared object at all.
     #[error("a class in Python is taken in Python only, as `policy=` of `sluice.simulate`")]
     Python,
@@ -116,6 +120,7 @@ pub fn open(
 ) -> Result<Opened, LibraryError> {
     // Without a slash the loader would look among the system's libraries.
     let place = std::path::Path::new(".").join(path);
+    file::check(&place)?;
     // SAFETY: loading runs the object's constructors. The user names the object to be run: there
     // is no other way to run it.
     let library = unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };

@@ -1,7 +1,7 @@
 //! A memory model in C gives what the built-in one of its kind gives, and an object without a model
 //! is refused in one line.
 
-use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
+use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part, Standstill};
 use sluice_testkit::objects::{self, object, root};
 use sluice_units::Ps;
 use std::path::Path;
@@ -246,22 +246,38 @@ fn nonsense_is_refused_and_counted() {
     );
 }
 
+/// What came of a run with a model that owes every answer.
+fn owing(text: &str) -> (Result<(), Standstill>, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = objects::wrong(folder.path(), text, &RIGHT, "ANSWER=SLUICE_NEVER");
+    let one = [("requester.count", "1"), ("requester.depth", "1")];
+    let config = FabricConfig::new(&spec(&one, library(&path, "")), 7).unwrap();
+    let mut fabric = sluice_plugin_memory::fabric(&config).unwrap();
+    let length = Length {
+        warmup: 0,
+        requests: 10,
+    };
+    let ran = fabric.run(length, &mut |_| true);
+    (ran, fabric.refused())
+}
+
 /// A model that wants to be advanced when no clock is there any more: that is counted, and what it
 /// owes never comes.
 #[test]
 fn a_model_that_tells_too_late_never_does() {
     for far in ["SLUICE_NEVER-1", "(1ull<<63)", "(now+1000000000001)"] {
-        let folder = tempfile::tempdir().unwrap();
-        let text = WRONG.replace("due = now + 1000", &format!("due = {far}"));
-        let path = objects::wrong(folder.path(), &text, &RIGHT, "ANSWER=SLUICE_NEVER");
-        let one = [("requester.count", "1"), ("requester.depth", "1")];
-        let config = FabricConfig::new(&spec(&one, library(&path, "")), 7).unwrap();
-        let mut fabric = sluice_plugin_memory::fabric(&config).unwrap();
-        let length = Length {
-            warmup: 0,
-            requests: 10,
-        };
-        let ran = fabric.run(length, &mut |_| true);
-        assert!(ran.is_err() && fabric.refused() > 0, "{far}: {ran:?}");
+        let (ran, refused) = owing(&WRONG.replace("due = now + 1000", &format!("due = {far}")));
+        assert!(ran.is_err() && refused > 0, "{far}: {ran:?}");
+    }
+}
+
+/// A model that owes an answer and never gives it, and wants to be advanced all the same: at once,
+/// or a millisecond later each time. The fabric advanced it without end.
+#[test]
+fn a_model_that_never_tells_ends_the_run() {
+    for again in ["0", "now", "now + 1000000000"] {
+        let silent = format!("due = {again}; if (due == 1) {{");
+        let (ran, refused) = owing(&WRONG.replace("if (due <= now) {", &silent));
+        assert!(ran.is_err() && refused > 0, "{again}: {ran:?}");
     }
 }

@@ -104,6 +104,31 @@ fn what_is_no_policy_is_refused_in_one_line() {
     assert!(refusal(class.to_str().unwrap()).contains("a class in Python"));
 }
 
+/// The loader waited for a pipe without end, died of an object that was cut, and said of one for
+/// another machine that there is no such file.
+#[test]
+fn what_the_loader_cannot_say_is_said_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let bytes = std::fs::read(wrong(folder.path(), RIGHT[0])).unwrap();
+    let cut = path("cut.so");
+    for len in [100, bytes.len() / 8, bytes.len() / 3] {
+        std::fs::write(&cut, &bytes[..len]).unwrap();
+        let says = format!("is cut: it has {len} bytes, and by its header ");
+        assert!(refusal(&cut).contains(&says), "{len}");
+    }
+    let (other, mut bytes) = (path("other.so"), bytes);
+    bytes[18] = 243;
+    std::fs::write(&other, &bytes).unwrap();
+    assert!(refusal(&other).contains("is built for machine 243, and this Sluice for "));
+    let pipe = path("pipe.so");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for name in [pipe, path(".")] {
+        assert!(refusal(&name).contains("is no regular file"), "{name}");
+    }
+}
+
 /// What an object has made is its own to give back.
 #[test]
 fn a_policy_that_goes_is_destroyed_once() {
