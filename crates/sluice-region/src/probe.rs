@@ -53,6 +53,7 @@ impl Probe {
 pub fn probe() -> Probe {
     let checks = vec![
         kernel_version(),
+        page_size(page_bytes()),
         descriptor(UffdKind::Events),
         descriptor(UffdKind::Signal),
         write_tracking(),
@@ -77,6 +78,23 @@ fn kernel_version() -> Check {
         name: "kernel",
         found: format!("Linux {release}"),
         mend,
+    }
+}
+
+/// Bytes of the kernel's pages: on arm64 they are 4, 16 or 64 KiB.
+fn page_bytes() -> usize {
+    // SAFETY: the call only answers.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(0)
+}
+
+fn page_size(bytes: usize) -> Check {
+    Check {
+        need: Need::Live,
+        name: "page size",
+        found: format!("{bytes} B"),
+        mend: (bytes != PAGE)
+            .then(|| format!("boot a kernel whose pages have {PAGE} B, as those of the device do")),
     }
 }
 
@@ -169,5 +187,25 @@ fn track_one_write() -> Result<(), Untracked> {
     match pagemap.is_written(memory.addr()) {
         true => Ok(()),
         false => Err(Untracked::Unnoticed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Such a kernel was said to have no CONFIG_PROC_PAGE_MONITOR.
+    #[test]
+    fn a_kernel_with_other_pages_is_refused_for_them() {
+        for bytes in [16 << 10, 64 << 10] {
+            let checks = vec![page_size(bytes), write_tracking()];
+            let blocker = Probe { checks }.blocker(UffdKind::Events).cloned();
+            let mend = blocker.and_then(|check| check.mend).expect("a mend");
+            assert!(mend.contains("4096 B"), "{mend}");
+        }
+        assert!(page_size(PAGE).mend.is_none());
+        let checks = probe().checks;
+        let at = |name| checks.iter().position(|check| check.name == name);
+        assert!(at("page size") < at("write tracking"), "{checks:?}");
     }
 }
