@@ -78,9 +78,8 @@ impl Memory {
             why: why.to_string(),
         };
         let map = File::open("/proc/self/pagemap").map_err(unusable)?;
-        let last = start
-            .checked_add(len.max(1) - 1)
-            .ok_or(Error::NotOnDevice(start))?;
+        let last = len.checked_sub(1).and_then(|more| start.checked_add(more));
+        let last = last.ok_or(Error::NotOnDevice(start))?;
         let mut pieces: Vec<Piece> = Vec::new();
         for page in start / PAGE..=last / PAGE {
             let mut entry = [0; 8];
@@ -193,6 +192,19 @@ mod tests {
             Memory::find_in(sys.path(), 1 << 30),
             Err(Error::NoMemory(_))
         ));
+    }
+
+    /// In a guest a command for no bytes was carried out for a page.
+    #[test]
+    fn a_range_of_no_bytes_is_nowhere() {
+        let everything = Memory {
+            spans: vec![(0, u64::MAX, 0)],
+        };
+        let touched = 7_u64;
+        for start in [&raw const touched as u64, u64::MAX] {
+            let found = everything.pieces(start, 0);
+            assert!(matches!(found, Err(Error::NotOnDevice(_))), "{found:?}");
+        }
     }
 
     #[test]

@@ -132,8 +132,12 @@ impl Handle {
             (Side::Host, Some(file)) => file.pages(start, last).ok_or(nowhere)?,
             (Side::Host, None) => {
                 let first = start.checked_sub(self.heap_at).filter(|_| self.heap_at > 0);
-                let first = first.ok_or(nowhere)? / PAGE;
-                let end = first + last / PAGE - start / PAGE;
+                let first = first.ok_or(Error::NotOnDevice(start))? / PAGE;
+                let end = first + (last / PAGE - start / PAGE);
+                // Before they are listed: a program may name any range.
+                if end >= self.pages {
+                    return Err(nowhere);
+                }
                 (first..=end).collect()
             }
             (Side::Guest, _) => {

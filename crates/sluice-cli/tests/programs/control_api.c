@@ -56,6 +56,8 @@ static void with_a_ring(struct sluice_ctl *device, char *memory) {
     CHECK(sluice_ctl_end(device, number, true, NULL) == SLUICE_CTL_DONE);
     known[0] = 0xa5;
     CHECK(sluice_ctl_residency(device, memory, 0, known) == SLUICE_CTL_RANGE);
+    /* A list of so many pages has no room anywhere: it ended the program. */
+    CHECK(sluice_ctl_residency(device, memory, (size_t)1 << 62, known) == SLUICE_CTL_RANGE);
     CHECK(known[0] == 0xa5);
     CHECK(sluice_ctl_residency(device, memory, 1, known) == SLUICE_CTL_DONE);
     CHECK(known[0] & SLUICE_CTL_PINNED);
