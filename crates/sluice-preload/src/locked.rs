@@ -184,15 +184,35 @@ pub unsafe extern "C" fn munlock(addr: *const c_void, len: size_t) -> c_int {
     })
 }
 
-/// Calls with each piece of the arena that is the program's.
+/// Calls with each piece of the arena that is the program's, or with each mapping of the device
+/// file.
 fn each_run(
     engine: &Engine,
     mut each: impl FnMut(usize, usize) -> Result<(), i32>,
 ) -> Result<(), i32> {
+    if let OnDevice::Dax(_) = engine.session.place {
+        return each_window(engine, each);
+    }
     let (mut at, end) = (engine.arena().0, engine.arena().0 + engine.arena().1);
     while let Some(run) = next_run(engine, at, end) {
         each(run.start, run.len())?;
         at = run.end;
+    }
+    Ok(())
+}
+
+fn each_window(
+    engine: &Engine,
+    mut each: impl FnMut(usize, usize) -> Result<(), i32>,
+) -> Result<(), i32> {
+    let mut at = 0;
+    while at < usize::MAX {
+        let (end, is_window) = engine.window_from(at, usize::MAX);
+        // There may be shared memory of another device, too.
+        if is_window && engine.is_one_piece(at, end - at) {
+            each(at, end - at)?;
+        }
+        at = end;
     }
     Ok(())
 }
@@ -222,7 +242,10 @@ fn lock_all(engine: &Engine, flags: c_int) -> Result<(), i32> {
     if flags & libc::MCL_CURRENT != 0 {
         // As the kernel, which brings in what it can.
         let _ = each_run(engine, |at, bytes| {
-            let _ = lock_run(engine, at, bytes, on_fault);
+            let _ = match engine.session.place {
+                OnDevice::Dax(_) => engine.lock_pages(at, bytes, on_fault != 0),
+                OnDevice::Heap => lock_run(engine, at, bytes, on_fault),
+            };
             Ok(())
         });
     }
@@ -235,7 +258,7 @@ fn lock_all(engine: &Engine, flags: c_int) -> Result<(), i32> {
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     let all = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     let is_asked = flags & (libc::MCL_CURRENT | libc::MCL_FUTURE) != 0 && flags & !all == 0;
-    status(match engine().filter(|engine| engine.arena().1 > 0) {
+    status(match engine() {
         Some(engine) if is_asked => lock_all(engine, flags),
         // SAFETY: the program's own request; no memory changes.
         _ => unsafe { sys!(libc::SYS_mlockall, flags) }.map(drop),

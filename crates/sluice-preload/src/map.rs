@@ -111,14 +111,16 @@ fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
     }
     let addr = wanted.pass()?;
     let len = wanted.len.next_multiple_of(PAGE);
-    match engine.add_window(addr, len, wanted.offset as u64) {
-        Ok(()) => Ok(addr),
-        Err(errno) => {
-            // SAFETY: mapped just now, and nobody knows of it.
-            let _ = unsafe { raw_munmap(addr, len) };
-            Err(errno)
-        }
+    let added = engine.add_window(addr, len, wanted.offset as u64);
+    let added = added.and_then(|()| match engine.lock_if_wanted(addr, len) {
+        true => Ok(()),
+        false => engine.cut_windows(addr, len).and(Err(libc::EAGAIN)),
+    });
+    if added.is_err() {
+        // SAFETY: mapped just now, and nobody knows of it.
+        let _ = unsafe { raw_munmap(addr, len) };
     }
+    added.map(|()| addr)
 }
 
 /// # Safety

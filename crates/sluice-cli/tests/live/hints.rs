@@ -57,6 +57,24 @@ fn locked_memory_that_has_left_the_device_is_the_kernels() {
     }
 }
 
+/// `mlockall` of a program whose device is a file was the kernel's, which brought in 64 GiB of the
+/// emulation's own addresses until the host had no memory left: a QEMU's `-overcommit mem-lock=on`.
+#[test]
+fn all_that_is_locked_of_a_device_file_is_the_device() {
+    let path = helper!("lockfile.c").to_str().expect("plain letters");
+    let memory = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
+    memory.as_file().set_len(64 << 20).expect("room");
+    let name = memory.path().to_str().expect("plain letters");
+    let out = Sluice::run("event")
+        .cache("1MiB")
+        .args(["--place", &format!("dax:{name}")])
+        .set("device.capacity", "64MiB")
+        .program([path, name])
+        .well();
+    assert_eq!(out.own_stdout(), "well\n", "{out:#?}");
+    assert!(out.number("/hints/mlock/pages") > 0, "{out:#?}");
+}
+
 /// A table of 2,048 pages and an index of 64, behind a cache of 256.
 fn workload(trap: &str, case: &str) -> Outcome {
     let out = Sluice::run(trap)
