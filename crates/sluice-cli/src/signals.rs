@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 /// The program that runs; 0 if none does.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The request to end that was noted; 0 if none was.
+static ASKED: AtomicI32 = AtomicI32::new(0);
 
 /// Requests to end, which a program may want to answer in its own way.
 pub const ENDING: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
@@ -65,6 +67,27 @@ pub fn hold_interrupt() {
     }
 }
 
+/// A request to end makes `is_interrupted` true from now on, and ends nothing: the command has the
+/// terminal to put in order first.
+pub fn note_requests() {
+    let handler: Handler = note_asked;
+    for signal in ENDING_OR_CTRL_C {
+        set_unless_ignored(signal, handler as *const () as usize);
+    }
+}
+
+/// Ends this command as the request to end that was noted would have; does nothing if none was.
+pub fn end_as_asked() {
+    let signal = ASKED.load(Relaxed);
+    if signal != 0 {
+        // SAFETY: no pointers.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+}
+
 /// Whether Ctrl-C was pressed, or a noted request to end has come.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Relaxed)
@@ -99,6 +122,11 @@ extern "C" fn pass_on(signal: i32) {
 }
 
 extern "C" fn note_request(_: i32) {
+    INTERRUPTED.store(true, Relaxed);
+}
+
+extern "C" fn note_asked(signal: i32) {
+    ASKED.store(signal, Relaxed);
     INTERRUPTED.store(true, Relaxed);
 }
 

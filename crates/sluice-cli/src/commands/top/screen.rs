@@ -3,6 +3,7 @@
 use super::Watch;
 use super::rates::{RANGE_TITLE, TITLES, cells, command, range_line};
 use crate::error::Error;
+use crate::signals;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
 use ratatui::layout::{Constraint, Layout};
@@ -14,11 +15,16 @@ use sluice_results::TopRow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Shows rates until q, Escape or Ctrl-C, or until the last process has ended.
+/// How soon a signal that asks for the end is noticed.
+const NOTICED_WITHIN: Duration = Duration::from_millis(100);
+
+/// Shows rates until q, Escape, Ctrl-C or a signal, or until the last process has ended.
 pub fn show(watch: &mut Watch, period: Duration) -> Result<ExitCode, Error> {
+    signals::note_requests();
     let mut terminal = ratatui::try_init().map_err(Error::system("the terminal"))?;
     let ended = rounds(&mut terminal, watch, period);
     ratatui::restore();
+    signals::end_as_asked();
     ended.map_err(Error::system("the terminal"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -44,8 +50,15 @@ fn rounds(
 /// Waits until a moment. Says whether somebody wants the end meanwhile.
 fn is_told_to_end(until: Instant) -> std::io::Result<bool> {
     loop {
-        if !event::poll(until.saturating_duration_since(Instant::now()))? {
-            return Ok(false);
+        if signals::is_interrupted() {
+            return Ok(true);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if !event::poll(left.min(NOTICED_WITHIN))? {
+            if left <= NOTICED_WITHIN {
+                return Ok(false);
+            }
+            continue;
         }
         let Event::Key(key) = event::read()? else {
             continue;

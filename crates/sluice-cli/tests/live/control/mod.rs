@@ -4,6 +4,7 @@ mod blocks;
 mod hostile;
 pub mod programs;
 pub mod rig;
+mod screen;
 
 use crate::sluice::{Sluice, TRAPS, finish};
 use rig::{CACHE, PAGE, PAGES, Rig, cached};
