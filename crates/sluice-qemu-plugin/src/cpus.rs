@@ -1,7 +1,10 @@
 //! What belongs to each of QEMU's CPUs, found by its number without a lock.
 
+use crate::barrier::{before_look, everywhere};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 
 /// CPUs of the first segment, which is there from the start. Each further one has twice as many as
 /// the one before.
@@ -11,13 +14,51 @@ const MORE: usize = (u32::BITS - FIRST.ilog2()) as usize;
 
 /// One `T` for each CPU. Made when the CPU is, and kept for as long as the process lives.
 ///
-/// The thread of a CPU is the only one that uses its `T`, but at the end, when the CPUs have
-/// stopped. QEMU gives a thread of a program the number above the highest that lives: where each
-/// thread starts another before it ends, numbers have no bound.
+/// The thread of a CPU is the only one that uses its `T`, until [`Cpus::close`]. QEMU gives a
+/// thread of a program the number above the highest that lives: where each thread starts another
+/// before it ends, numbers have no bound.
 pub struct Cpus<T> {
-    first: [AtomicPtr<T>; FIRST],
+    first: [AtomicPtr<Own<T>>; FIRST],
     /// The first slot of each further segment.
-    more: [AtomicPtr<AtomicPtr<T>>; MORE],
+    more: [AtomicPtr<AtomicPtr<Own<T>>>; MORE],
+    /// Nobody enters any more.
+    is_closed: AtomicBool,
+}
+
+// SAFETY: `enter` and `all` say who may use a `T`: one thread at a time.
+unsafe impl<T: Send> Sync for Cpus<T> {}
+
+/// What a CPU has.
+struct Own<T> {
+    /// Whether its thread uses it.
+    is_in_use: AtomicBool,
+    own: UnsafeCell<T>,
+}
+
+/// What a CPU has, in use by its thread.
+pub struct InUse<'a, T>(&'a Own<T>);
+
+impl<T> Deref for InUse<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody else uses it: see `Cpus::enter`.
+        unsafe { &*self.0.own.get() }
+    }
+}
+
+impl<T> DerefMut for InUse<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: nobody else uses it: see `Cpus::enter`.
+        unsafe { &mut *self.0.own.get() }
+    }
+}
+
+impl<T> Drop for InUse<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.is_in_use.store(false, Release);
+    }
 }
 
 /// The further segment that a number above the first one's lies in, and its place there.
@@ -37,6 +78,7 @@ impl<T> Cpus<T> {
         Cpus {
             first: [const { AtomicPtr::new(ptr::null_mut()) }; FIRST],
             more: [const { AtomicPtr::new(ptr::null_mut()) }; MORE],
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -44,22 +86,26 @@ impl<T> Cpus<T> {
     pub fn add(&self, cpu: u32, make: impl FnOnce() -> T) {
         let slot = self.made(cpu as usize);
         if slot.load(Acquire).is_null() {
-            slot.store(Box::into_raw(Box::new(make())), Release);
+            let own = Own {
+                is_in_use: AtomicBool::new(false),
+                own: UnsafeCell::new(make()),
+            };
+            slot.store(Box::into_raw(Box::new(own)), Release);
         }
     }
 
     /// The slot of a CPU, whose segment is made if it is the first of it.
-    fn made(&self, cpu: usize) -> &AtomicPtr<T> {
+    fn made(&self, cpu: usize) -> &AtomicPtr<Own<T>> {
         if let Some(slot) = self.first.get(cpu) {
             return slot;
         }
         let (segment, at) = place(cpu);
         let known = &self.more[segment];
         if known.load(Acquire).is_null() {
-            let slots: Box<[AtomicPtr<T>]> =
+            let slots: Box<[AtomicPtr<Own<T>>]> =
                 (0..len(segment)).map(|_| AtomicPtr::default()).collect();
             let slots = Box::into_raw(slots);
-            let slots_at = slots.cast::<AtomicPtr<T>>();
+            let slots_at = slots.cast::<AtomicPtr<Own<T>>>();
             let null = ptr::null_mut();
             if known
                 .compare_exchange(null, slots_at, AcqRel, Acquire)
@@ -73,14 +119,12 @@ impl<T> Cpus<T> {
         unsafe { &*known.load(Acquire).add(at) }
     }
 
-    /// What a CPU has.
+    /// What a CPU has, for its thread; none once they are closed.
     ///
     /// # Safety
-    /// Only in a callback of this CPU that came after [`Cpus::add`] for it, or when no CPU runs;
-    /// and one at a time.
+    /// Only in a callback of this CPU that came after [`Cpus::add`] for it, and one at a time.
     #[inline]
-    #[allow(clippy::mut_from_ref, reason = "as said: each belongs to one thread")]
-    pub unsafe fn get(&self, cpu: u32) -> &mut T {
+    pub unsafe fn enter(&self, cpu: u32) -> Option<InUse<'_, T>> {
         let slot = match self.first.get(cpu as usize) {
             Some(slot) => slot,
             // SAFETY: the segment was made when the CPU was added, as the caller says.
@@ -89,15 +133,37 @@ impl<T> Cpus<T> {
                 &*self.more.get_unchecked(segment).load(Relaxed).add(at)
             },
         };
-        // SAFETY: leaked when it was made, and nobody else uses it, as the caller says.
-        unsafe { &mut *slot.load(Relaxed) }
+        // SAFETY: leaked when it was made.
+        let own = unsafe { &*slot.load(Relaxed) };
+        own.is_in_use.store(true, Relaxed);
+        let in_use = InUse(own);
+        before_look();
+        (!self.is_closed.load(Relaxed)).then_some(in_use)
+    }
+
+    /// Waits until no CPU uses what it has. None does any more then: a guest may end QEMU by an
+    /// instruction of one CPU, and the others go on until the process is gone.
+    pub fn close(&self) {
+        self.is_closed.store(true, SeqCst);
+        everywhere();
+        for (_, own) in self.owns() {
+            while own.is_in_use.load(Acquire) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Those that there are.
     ///
     /// # Safety
-    /// Only when no CPU runs.
+    /// Only when no CPU runs, or after [`Cpus::close`].
     pub unsafe fn all(&self) -> impl Iterator<Item = (u32, &mut T)> {
+        // SAFETY: nobody else uses them, as the caller says.
+        self.owns()
+            .map(|(cpu, own)| (cpu, unsafe { &mut *own.own.get() }))
+    }
+
+    fn owns(&self) -> impl Iterator<Item = (u32, &Own<T>)> {
         let segments = self.more.iter().enumerate();
         let more = segments.flat_map(|(segment, slots)| {
             let slots = match slots.load(Acquire) {
@@ -109,9 +175,9 @@ impl<T> Cpus<T> {
         });
         let slots = self.first.iter().enumerate().chain(more);
         slots.filter_map(|(cpu, slot)| {
-            // SAFETY: leaked when it was made, and nobody else uses it, as the caller says.
-            let cpu_state = unsafe { slot.load(Acquire).as_mut() }?;
-            Some((cpu as u32, cpu_state))
+            // SAFETY: leaked when it was made.
+            let own = unsafe { slot.load(Acquire).as_ref() }?;
+            Some((cpu as u32, own))
         })
     }
 }
@@ -146,7 +212,8 @@ mod tests {
         cpus.add(5, || 0);
         for cpu in numbers() {
             // SAFETY: added, and nobody else uses it.
-            assert_eq!(unsafe { *cpus.get(cpu) }, u64::from(cpu) * 3);
+            let own = unsafe { cpus.enter(cpu) }.expect("nobody has closed");
+            assert_eq!(*own, u64::from(cpu) * 3);
         }
         // SAFETY: nobody else uses them.
         let all: Vec<_> = unsafe { cpus.all() }
@@ -154,5 +221,38 @@ mod tests {
             .collect();
         let expected: Vec<_> = numbers().map(|cpu| (cpu, u64::from(cpu) * 3)).collect();
         assert!(all == expected, "{} and {}", all.len(), expected.len());
+    }
+
+    /// A CPU that went on while another ended QEMU sent its accesses a second time.
+    #[test]
+    fn after_the_end_no_cpu_uses_what_it_has() {
+        let cpus: Cpus<[u64; 2]> = Cpus::new();
+        (0..2).for_each(|cpu| cpus.add(cpu, || [0; 2]));
+        // SAFETY: each by a thread of its own.
+        let enter = |cpu| unsafe { cpus.enter(cpu) };
+        let (begun, cpus, enter) = (std::sync::Barrier::new(3), &cpus, &enter);
+        std::thread::scope(|scope| {
+            for cpu in 0..2 {
+                let begun = &begun;
+                scope.spawn(move || {
+                    enter(cpu).expect("nobody has closed")[0] += 1;
+                    begun.wait();
+                    while let Some(mut own) = enter(cpu) {
+                        own[0] += 1;
+                        std::hint::black_box(&mut own);
+                        own[1] += 1;
+                    }
+                });
+            }
+            begun.wait();
+            cpus.close();
+            // SAFETY: closed.
+            for (cpu, own) in unsafe { cpus.all() } {
+                assert!(own[0] == own[1] + 1, "CPU {cpu}: {own:?}");
+                *own = [0; 2];
+            }
+        });
+        // SAFETY: closed.
+        assert!(unsafe { cpus.all() }.all(|(_, own)| *own == [0; 2]));
     }
 }

@@ -7,6 +7,7 @@
 
 mod access;
 mod api;
+mod barrier;
 mod callbacks;
 mod cpus;
 mod error;

@@ -161,14 +161,16 @@ fn begin(cpu: c_uint) {
 /// A CPU rests: others need not wait for what it has gathered.
 fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
-    let cpu = unsafe { CPUS.get(cpu) };
-    recorder().pipe.send(cpu.number, &mut cpu.batch);
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        recorder().pipe.send(cpu.number, &mut cpu.batch);
+    }
 }
 
 fn leave(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
-    let cpu = unsafe { CPUS.get(cpu) };
-    recorder().pipe.leave(cpu.number, &mut cpu.batch);
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        recorder().pipe.leave(cpu.number, &mut cpu.batch);
+    }
 }
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut Block) {
@@ -188,7 +190,9 @@ unsafe fn translated<const SYSTEM: bool>(block: *mut Block) {
 
 extern "C" fn executed(cpu: c_uint, count: *mut c_void) {
     // SAFETY: a callback of this CPU.
-    unsafe { CPUS.get(cpu) }.executed += count as u64;
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        cpu.executed += count as u64;
+    }
 }
 
 /// `left`: instructions of the block from this one on.
@@ -202,7 +206,9 @@ extern "C" fn accessed<const SYSTEM: bool>(
         return;
     };
     // SAFETY: a callback of this CPU.
-    unsafe { CPUS.get(cpu) }.access(address, What::of(info), left as u64);
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        cpu.access(address, What::of(info), left as u64);
+    }
 }
 
 impl Cpu {
@@ -265,7 +271,8 @@ fn end() {
     let recorder = recorder();
     let mut executed = Vec::new();
     let mut seen = 0;
-    // SAFETY: QEMU has stopped its CPUs.
+    CPUS.close();
+    // SAFETY: closed.
     for (number, cpu) in unsafe { CPUS.all() } {
         executed.resize(number as usize, 0);
         executed.push(cpu.executed);

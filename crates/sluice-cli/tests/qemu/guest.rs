@@ -73,6 +73,40 @@ fn a_guest_is_recorded_by_physical_address() {
     assert!(all.len() > 100_000, "firmware too: {}", all.len());
 }
 
+/// QEMU ended on one CPU while the others went on: what these had gathered was sent twice or never,
+/// and of three such traces one broke off.
+#[test]
+fn a_cpu_that_ends_the_machine_ends_the_recording_of_all() {
+    let guest = compile("guest_cpus.c", &FLAGS);
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, result) = (dir.path().join("trace"), dir.path().join("result"));
+    for round in 0..3 {
+        let out = Command::new("qemu-system-x86_64")
+            .args("-accel tcg -machine pc -m 64M -smp 4".split(' '))
+            .args("-nodefaults -no-user-config -display none".split(' '))
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
+            .arg("-kernel")
+            .arg(&guest)
+            .arg("-plugin")
+            .arg(format!(
+                "{},mode=record,out={},result={}",
+                plugin().display(),
+                trace.display(),
+                result.display()
+            ))
+            .output()
+            .expect("QEMU, which `scripts/system emulator` installs");
+        assert_eq!(out.status.code(), Some(1), "{round}: {out:?}");
+        assert!(out.stderr.is_empty(), "{round}: {out:?}");
+        let said = std::fs::read_to_string(&result).expect("a result");
+        let said: Value = serde_json::from_str(&said).expect("an object");
+        let (seen, kept) = (&said["accesses_seen"], &said["accesses"]);
+        assert!(kept.as_u64() > Some(2_000_000), "{round}: {said}");
+        assert_eq!(seen, kept, "{round}");
+        assert_eq!(accesses(&trace).len() as u64, kept.as_u64().unwrap());
+    }
+}
+
 #[test]
 fn a_guest_is_simulated_the_same_twice() {
     let dir = tempfile::tempdir().unwrap();

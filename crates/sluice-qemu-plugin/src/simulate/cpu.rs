@@ -56,6 +56,9 @@ pub struct Cpu {
     batch: Vec<Instr>,
 }
 
+// SAFETY: blocks do not change, and live until every CPU has forgotten them.
+unsafe impl Send for Cpu {}
+
 impl Cpu {
     /// A CPU that has done nothing.
     pub fn new(number: u32, batch: Vec<Instr>) -> Cpu {

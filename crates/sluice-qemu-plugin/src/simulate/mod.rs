@@ -184,12 +184,16 @@ fn begin(cpu: c_uint) {
 
 fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
-    unsafe { CPUS.get(cpu) }.hand_on(&simulation().pipe, true);
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        cpu.hand_on(&simulation().pipe, true);
+    }
 }
 
 fn leave(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
-    unsafe { CPUS.get(cpu) }.leave(&simulation().pipe);
+    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+        cpu.leave(&simulation().pipe);
+    }
 }
 
 unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
@@ -249,7 +253,10 @@ fn flushed() {
 
 extern "C" fn entered(cpu: c_uint, block: *mut c_void) {
     // SAFETY: a callback of this CPU, with the block that was given for it.
-    unsafe { CPUS.get(cpu).enter(&*block.cast::<Block>()) };
+    let (cpu, block) = unsafe { (CPUS.enter(cpu), &*block.cast::<Block>()) };
+    if let Some(mut cpu) = cpu {
+        cpu.enter(block);
+    }
 }
 
 extern "C" fn accessed<const SYSTEM: bool>(
@@ -263,7 +270,10 @@ extern "C" fn accessed<const SYSTEM: bool>(
     };
     let simulation = simulation();
     // SAFETY: a callback of this CPU, with the site that was given for it.
-    let (cpu, site) = unsafe { (CPUS.get(cpu), &*site.cast::<Site>()) };
+    let (cpu, site) = unsafe { (CPUS.enter(cpu), &*site.cast::<Site>()) };
+    let Some(mut cpu) = cpu else {
+        return;
+    };
     if cpu
         .access(&simulation.pages, site, address, What::of(info))
         .is_err()
@@ -282,7 +292,9 @@ extern "C" fn marked<const SYSTEM: bool>(cpu: c_uint, info: u32, address: u64, s
         .and_then(|address| lock(&simulation.marks).hear(address));
     if let Some(mark) = heard {
         // SAFETY: a callback of this CPU.
-        unsafe { CPUS.get(cpu) }.mark(&simulation.pipe, mark);
+        if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+            cpu.mark(&simulation.pipe, mark);
+        }
     }
 }
 
@@ -312,7 +324,8 @@ fn end() {
     }
     let simulation = simulation();
     let (mut executed, mut accesses) = (Vec::new(), 0);
-    // SAFETY: QEMU has stopped its CPUs.
+    CPUS.close();
+    // SAFETY: closed.
     for (number, cpu) in unsafe { CPUS.all() } {
         executed.resize(number as usize, 0);
         executed.push(cpu.executed);
