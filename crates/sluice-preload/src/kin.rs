@@ -6,9 +6,9 @@
 
 use crate::advice::madvise;
 use crate::affinity;
-use crate::altstack::sigaltstack;
+use crate::altstack::{keep_off_device, sigaltstack};
 use crate::beside::{self, Function};
-use crate::buffers::{Text, Texts, with_pages};
+use crate::buffers::{Text, Texts, signal_engine, with_pages};
 use crate::change::{mprotect, mremap, munmap};
 #[cfg(target_arch = "x86_64")]
 use crate::descriptors::dup2;
@@ -219,6 +219,13 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             }),
             libc::SYS_clone | libc::SYS_clone3 => {
                 affinity::await_own();
+                by_libc(number, args)
+            }
+            // The kernel ends a thread where it cannot write that.
+            libc::SYS_rseq => {
+                if let Some(engine) = signal_engine() {
+                    keep_off_device(engine, a, b as u32 as usize);
+                }
                 by_libc(number, args)
             }
             libc::SYS_set_tid_address => ids::set_address(a, || by_libc(number, args)),

@@ -110,6 +110,12 @@ fn masks_of_signals_may_have_left() {
     all_well(helper!("missing_masks.c"), &["sets", "jumps"]);
 }
 
+/// In signal mode the kernel ended the program by SIGSEGV.
+#[test]
+fn an_area_for_restartable_sequences_may_be_on_the_heap() {
+    all_well(helper!("missing_area.c"), &[""]);
+}
+
 #[test]
 fn what_calls_by_their_numbers_are_given_may_have_left() {
     let parts = ["older", "files", "asked", "taken", "waits", "masks"];
