@@ -155,6 +155,7 @@ int main(int count, char **args) {
         return 0;
     }
     if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+        CHECK(wrong(filled(PAGES), PAGES) == 0);
         puts("no permission, well");
         return 0;
     }
