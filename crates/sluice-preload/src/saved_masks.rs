@@ -1,9 +1,11 @@
 //! Masks that the C library keeps for a jump (`setjmp.h`), in signal mode.
 //!
 //! It hands the program's memory to the kernel, and takes a refusal for no mask: a thread that
-//! jumped there would go on with another mask than it had.
+//! jumped there would go on with another mask than it had. No hook comes between the two, and
+//! another thread may have a page leave meanwhile. So the page leaves the device.
 
-use crate::buffers::{Buffers, One, set_errno, signal_engine};
+use crate::altstack::keep_off_device;
+use crate::buffers::{set_errno, signal_engine};
 use crate::jump::jump;
 use crate::next::Next;
 use libc::c_int;
@@ -20,20 +22,23 @@ pub struct Kept {
     mask: u64,
 }
 
-/// Brings the page where a mask is.
-unsafe fn bring_mask(kept: *const Kept) {
-    if let Some(engine) = signal_engine() {
+/// Takes a mask's page off the device, if it is there.
+pub fn keep_mask<T>(mask: *const T) {
+    const BYTES: usize = size_of::<u64>();
+    let at = mask as usize;
+    if let Some(engine) = signal_engine()
+        && engine.next_served(at, at.saturating_add(BYTES)).is_some()
+    {
         let before = errno();
-        // SAFETY: of the program's memory, only the address.
-        One(unsafe { &raw const (*kept).mask }).touch(engine);
+        keep_off_device(engine, at, BYTES);
         set_errno(before);
     }
 }
 
 unsafe extern "C" fn before_keeping(kept: *const Kept, with_mask: c_int) {
     if with_mask != 0 {
-        // SAFETY: passed on.
-        unsafe { bring_mask(kept) };
+        // SAFETY: of the program's memory, only the address.
+        keep_mask(unsafe { &raw const (*kept).mask });
     }
 }
 
@@ -41,7 +46,7 @@ unsafe extern "C" fn before_going(kept: *const Kept) {
     // SAFETY: what the program has kept.
     unsafe {
         if signal_engine().is_some() && (*kept).has_mask != 0 {
-            bring_mask(kept);
+            keep_mask(&raw const (*kept).mask);
         }
     }
 }
