@@ -3,7 +3,7 @@
 
 use crate::affinity;
 use crate::bounce::{Rest, Side, Way, whole};
-use crate::buffers::{One, Room, Text, bring, signal_engine, with_pages};
+use crate::buffers::{One, Room, Text, bring, is_readable, signal_engine, with_pages};
 use crate::named::Record;
 use crate::next;
 use crate::piece::Place;
@@ -278,6 +278,34 @@ brought! {
     c"mktemp" mktemp = next_mktemp(name: *mut c_char) -> *mut c_char, name;
     c"tempnam" tempnam = next_tempnam
         (folder: *const c_char, begin: *const c_char) -> *mut c_char, folder;
+}
+
+/// Such functions that only read the name: they read a copy, which no other thread has leave.
+macro_rules! by_copy {
+    ($($symbol:literal $name:ident = $next:ident
+       ($($arg:ident: $type:ty),*) -> $ret:ty, $path:ident;)+) => {$(
+        next!($next: $symbol($($arg: $type),*) -> $ret);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $ret {
+            let place = Place::new();
+            let is_known = |engine: &_| is_readable(engine, $path as usize);
+            let mut bytes = 0;
+            if signal_engine().is_some_and(is_known) {
+                // SAFETY: the program's string.
+                bytes = 1 + unsafe { libc::strlen($path) };
+            }
+            let side = Side::new(&place, $path.cast_mut().cast(), bytes, Way::Out);
+            let $path = side.at().cast_const().cast();
+            // SAFETY: passed on, or memory of ours with the same in it.
+            unsafe { $next($($arg),*) }
+        }
+    )+};
+}
+
+by_copy! {
     c"scandir" scandir = next_scandir
         (path: *const c_char, found: *mut c_void, is_wanted: *const c_void,
          order: *const c_void) -> c_int, path;

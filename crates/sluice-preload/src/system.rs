@@ -122,8 +122,11 @@ macro_rules! off_device {
 }
 
 // `newlocale` loads what a later `setlocale` takes into force. A program compiled with `-pg` calls
-// `__monstartup` before its `main`. What is known of a file is in an allocation of `fts`.
+// `__monstartup` before its `main`. What is known of a file is in an allocation of `fts`,
+// and what a shell is to do in one of `wordexp`.
 off_device! {
+    c"wordexp" wordexp = next_wordexp
+        (words: *const c_char, to: *mut c_void, flags: c_int) -> c_int;
     c"fts_open" fts_open = next_fts_open
         (paths: *const *mut c_char, options: c_int, order: *const c_void) -> *mut c_void;
     c"fts_read" fts_read = next_fts_read(walk: *mut c_void) -> *mut c_void;

@@ -75,7 +75,7 @@ fn small_records_may_have_left() {
 #[test]
 fn what_functions_are_given_may_have_left() {
     let parts = [
-        "walks", "paths", "queues", "groups", "asked", "clocks", "records",
+        "walks", "words", "paths", "queues", "groups", "asked", "clocks", "records",
     ];
     all_well(helper!("missing_names.c"), &parts);
 }

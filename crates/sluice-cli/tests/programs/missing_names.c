@@ -17,6 +17,7 @@
 #include <pty.h>
 #include <resolv.h>
 #include <sched.h>
+#include <wordexp.h>
 #include <sys/epoll.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
@@ -412,11 +413,30 @@ static void walks(void) {
     CHECK(seen == FILES && fts_close(walk) == 0);
 }
 
+/* A shell is started with words of the C library's own, past every hook. */
+static void expanded(void) {
+    wordexp_t found;
+    CHECK(wordexp("a `echo /`", &found, 0) == 0 && found.we_wordc == 2);
+    char *word = found.we_wordv[1];
+    CHECK(madvise(word - (uintptr_t)word % PAGE, PAGE, MADV_PAGEOUT) == 0);
+#ifdef __x86_64__
+    long answer;
+    asm volatile("syscall"
+                 : "=a"(answer)
+                 : "a"(SYS_access), "D"(word), "S"(F_OK)
+                 : "rcx", "r11", "memory");
+    CHECK(answer == 0);
+#endif
+    CHECK(strcmp(word, "/") == 0);
+    wordfree(&found);
+}
+
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"checked", checked}, {"old", old}, {"paths", paths}, {"queues", queues},
         {"groups", groups}, {"asked", asked}, {"clocks", clocks}, {"joins", joins},
-        {"records", records}, {"pauses", pauses}, {"names", names}, {"walks", walks}
+        {"records", records}, {"pauses", pauses}, {"names", names},
+        {"walks", walks}, {"words", expanded}
     };
     limit(25);
     CHECK(argc == 2 && mkdtemp(folder));
