@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define PAGES 4096
+#define PAGES 1280
 #define BYTES ((size_t)PAGES * PAGE)
 #define PIECES 1000
 
@@ -41,7 +41,7 @@ static void whole(copies *copy) {
 /* Pieces whose ends do not meet, of which one side has more. */
 static void pieces(copies *copy) {
     static struct iovec from[PIECES], to[PIECES];
-    size_t each = BYTES / PIECES, first = 12345, used = 0;
+    size_t each = BYTES / PIECES, first = 1234, used = 0;
     for (int n = 0; n < PIECES; n++)
         from[n] = (struct iovec){(char *)source + n * each, each};
     for (int n = 0; n < PIECES; n++) {
