@@ -37,8 +37,8 @@ pub struct SimArgs {
     /// What the device sees: every access, or only those that would trap in a live run
     #[arg(long, value_enum, default_value_t = HitsArg::All, conflicts_with = "system")]
     pub hits: HitsArg,
-    /// Also print the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
-    /// for each access, and as much again while it counts
+    /// Also print the fewest misses that any policy could have without prefetching (Belady's
+    /// optimum); keeps 4 bytes for each access, and as much again while it counts
     #[arg(long, conflicts_with = "system")]
     pub bound: bool,
     /// Also print how the latencies of all accesses are distributed
