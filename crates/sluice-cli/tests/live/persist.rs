@@ -226,11 +226,16 @@ fn processes_share_a_store() {
     }
 }
 
+/// A run with a home of its own: commands of other tests end what they find left in the usual one.
+fn run_at_home(rig: &Rig) -> Sluice {
+    rig.run("event").env("XDG_RUNTIME_DIR", rig.folder.path())
+}
+
 /// A program that holds the device as the child of a shell, and that child's number.
 fn held_by_a_grandchild(rig: &Rig, how: &str) -> (Running, u32) {
     let words = rig.program(&format!("{how} {PAGES} 5 {}", rig.path("ready").display()));
     let script = format!("{} & wait", words.join(" "));
-    let running = Running::start(&mut rig.run("event").prepare(["sh", "-c", &script]));
+    let running = Running::start(&mut run_at_home(rig).prepare(["sh", "-c", &script]));
     await_it("it does not begin", || rig.path("ready").exists());
     let pid = std::fs::read_to_string(rig.path("ready")).expect("its number");
     (running, pid.trim().parse().expect("a number"))
@@ -270,7 +275,7 @@ fn the_next_command_ends_what_a_killed_one_has_left() {
         !is_running(running.id().cast_unsigned())
     });
     assert!(is_running(pid), "nobody has ended it");
-    let mut second = rig.run("event").prepare(["true"]);
+    let mut second = run_at_home(&rig).prepare(["true"]);
     let second = finish(&mut second);
     let goes_on = is_running(pid);
     kill(pid.cast_signed());
