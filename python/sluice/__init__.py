@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+# Tools know the name; `typing` itself would be imported before a command can take Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -70,7 +70,7 @@ pub fn hold_interrupt() {
 /// A request to end makes `is_interrupted` true from now on, and ends nothing: the command has the
 /// terminal to put in order first.
 pub fn note_requests() {
-    let handler: Handler = note_asked;
+    let handler: Handler = note_request;
     for signal in ENDING_OR_CTRL_C {
         set_unless_ignored(signal, handler as *const () as usize);
     }
@@ -95,7 +95,7 @@ pub fn is_interrupted() -> bool {
 
 /// Sets what a signal does. A signal that our caller has us ignore (`nohup`) stays ignored.
 fn set_unless_ignored(signal: i32, handler: usize) {
-    // SAFETY: both handlers do nothing but atomic accesses and a system call.
+    // SAFETY: handlers do nothing but atomic accesses and a system call.
     unsafe {
         if libc::signal(signal, handler) == libc::SIG_IGN {
             libc::signal(signal, libc::SIG_IGN);
@@ -121,11 +121,7 @@ extern "C" fn pass_on(signal: i32) {
     }
 }
 
-extern "C" fn note_request(_: i32) {
-    INTERRUPTED.store(true, Relaxed);
-}
-
-extern "C" fn note_asked(signal: i32) {
+extern "C" fn note_request(signal: i32) {
     ASKED.store(signal, Relaxed);
     INTERRUPTED.store(true, Relaxed);
 }

@@ -3,10 +3,8 @@
 
 use sluice_model::SetIndex;
 use sluice_units::Lpn;
-use std::collections::{BinaryHeap, VecDeque};
-
-/// How many numbers are sorted between two such questions.
-const SORTED: usize = 1 << 20;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The next use of a page that is not used again.
 const NEVER: u32 = u32::MAX;
@@ -16,6 +14,9 @@ const SPARE: usize = 1024;
 
 /// How many pages are looked at between two questions whether to stop.
 const STOP_EVERY: usize = 1 << 16;
+
+/// How many numbers are sorted between two such questions.
+const SORTED: usize = 1 << 20;
 
 /// Misses of a cache of `sets` times `ways` pages that evicts the page whose next use is farthest
 /// away (Belady 1966). `index` chooses the set of a page, as in the device. `None` if `stop` said
@@ -129,46 +130,42 @@ impl Places {
     }
 }
 
-/// The different ones of some numbers, in order. `None` if stopped.
+/// The different ones of some numbers, in order. `None` if stopped: sorted in parts, which one
+/// question each can end.
 fn sorted(mut all: impl Iterator<Item = u32>, stop: &dyn Fn() -> bool) -> Option<Vec<u32>> {
-    let mut parts = VecDeque::new();
+    let mut parts = Vec::new();
     loop {
         let mut part: Vec<u32> = all.by_ref().take(SORTED).collect();
-        if part.is_empty() {
-            break;
-        }
         part.sort_unstable();
         part.dedup();
         part.shrink_to_fit();
-        parts.push_back(part);
+        if part.is_empty() {
+            break;
+        }
+        parts.push(part.into_iter());
         if stop() {
             return None;
         }
     }
-    // The two that waited longest: so all stay about as long.
-    while parts.len() > 1 {
-        let two = [parts.pop_front(), parts.pop_front()].map(Option::unwrap_or_default);
-        parts.push_back(merged(&two[0], &two[1], stop)?);
-    }
-    Some(parts.pop_front().unwrap_or_default())
-}
-
-/// What is in one of two sorted lists or in both. `None` if stopped.
-fn merged(mut one: &[u32], mut other: &[u32], stop: &dyn Fn() -> bool) -> Option<Vec<u32>> {
-    let mut both = Vec::with_capacity(one.len() + other.len());
-    while let (Some(first), Some(second)) = (one.first(), other.first()) {
-        both.push(*first.min(second));
-        let (from_one, from_other) = (first <= second, second <= first);
-        one = &one[usize::from(from_one)..];
-        other = &other[usize::from(from_other)..];
-        if is_time(both.len(), stop) {
+    let first = |(part, numbers): (usize, &mut std::vec::IntoIter<u32>)| {
+        numbers.next().map(|number| Reverse((number, part)))
+    };
+    let mut least: BinaryHeap<_> = parts.iter_mut().enumerate().filter_map(first).collect();
+    let mut numbers = Vec::new();
+    for seen in 0.. {
+        let Some(Reverse((number, part))) = least.pop() else {
+            break;
+        };
+        if numbers.last() != Some(&number) {
+            numbers.push(number);
+        }
+        least.extend(first((part, &mut parts[part])));
+        if is_time(seen, stop) {
             return None;
         }
     }
-    both.extend(one);
-    both.extend(other);
-    both.shrink_to_fit();
-    Some(both)
+    numbers.shrink_to_fit();
+    Some(numbers)
 }
 
 /// For each access, the place of the next to the same page. `None` if stopped.

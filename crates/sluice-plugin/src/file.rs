@@ -1,26 +1,21 @@
 //! The file of a shared object, before the loader has it: what the loader would wait for, die of,
 //! or call a file that is not there.
 
+use object::Endianness;
+use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, Machine, PT_LOAD, ProgramHeader64};
+use object::read::elf::{FileHeader, ProgramHeader};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::Read;
 use std::path::Path;
 use thiserror::Error;
 
-/// How a file of 64 bits begins that has the lowest byte of a number first.
-const ELF: &[u8] = b"\x7fELF\x02\x01";
-/// Bytes of its header, and of the entry of a part.
-const HEAD: usize = 64;
-const PART: usize = 56;
-/// The part is mapped (`PT_LOAD`).
-const MAPPED: u32 = 1;
+/// Where the tables of an ELF file are looked for.
+const HEAD_BYTES: u64 = 64 * 1024;
 /// The machine of this process.
-const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
-    ARM64
-} else {
-    X86_64
+const MACHINE: Machine = match cfg!(target_arch = "aarch64") {
+    true => EM_AARCH64,
+    false => EM_X86_64,
 };
-const X86_64: u16 = 62;
-const ARM64: u16 = 183;
 
 /// Why a file is not given to the loader.
 #[derive(Debug, Error)]
@@ -55,50 +50,38 @@ pub fn check(path: &Path) -> Result<(), FileError> {
     if !found.is_file() {
         return Err(FileError::Kind);
     }
-    let mut head = [0; HEAD];
-    let file = File::open(path).ok().filter(|file| {
-        let read = file.read_exact_at(&mut head, 0);
-        read.is_ok() && head.starts_with(ELF)
-    });
-    let Some(file) = file else {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let parsed = FileHeader64::<Endianness>::parse(&*head);
+    let (Ok(_), Ok(elf)) = (read, parsed) else {
         return Ok(());
     };
-    let machine = u16::from_le_bytes(number(&head, 18));
+    let endian = elf.endian().unwrap_or_default();
+    let machine = elf.e_machine(endian);
     if machine != MACHINE {
         let [of, own] = [machine, MACHINE].map(name);
         return Err(FileError::Machine { of, own });
     }
-    let (bytes, wanted) = (found.len(), end(&file, &head));
+    let (bytes, wanted) = (found.len(), end(elf, endian, &head));
     match wanted > bytes {
         true => Err(FileError::Cut { bytes, wanted }),
         false => Ok(()),
     }
 }
 
-/// Where the last part ends that is mapped.
-fn end(file: &File, head: &[u8; HEAD]) -> u64 {
-    let first = u64::from_le_bytes(number(head, 32));
-    let count = u64::from(u16::from_le_bytes(number(head, 56)));
-    let mut end = first.saturating_add(count * PART as u64);
-    for at in (first..end).step_by(PART) {
-        let mut part = [0; PART];
-        let is_there = file.read_exact_at(&mut part, at).is_ok();
-        if is_there && u32::from_le_bytes(number(&part, 0)) == MAPPED {
-            let [from, len] = [8, 32].map(|at| u64::from_le_bytes(number(&part, at)));
-            end = end.max(from.saturating_add(len));
-        }
-    }
-    end
+/// Where the table of parts ends, or behind that the last part that is mapped.
+fn end(elf: &FileHeader64<Endianness>, endian: Endianness, head: &[u8]) -> u64 {
+    let table = u64::from(elf.e_phnum(endian)) * size_of::<ProgramHeader64<Endianness>>() as u64;
+    let parts = elf.program_headers(endian, head).unwrap_or_default().iter();
+    let mapped = parts.filter(|part| part.p_type(endian) == PT_LOAD);
+    let ends = mapped.map(|part| part.p_offset(endian).saturating_add(part.p_filesz(endian)));
+    ends.fold(elf.e_phoff(endian).saturating_add(table), u64::max)
 }
 
-fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    core::array::from_fn(|byte| bytes[at + byte])
-}
-
-fn name(machine: u16) -> String {
+fn name(machine: Machine) -> String {
     match machine {
-        X86_64 => "x86-64".to_owned(),
-        ARM64 => "arm64".to_owned(),
-        other => format!("machine {other}"),
+        EM_X86_64 => "x86-64".to_owned(),
+        EM_AARCH64 => "arm64".to_owned(),
+        Machine(other) => format!("machine {other}"),
     }
 }

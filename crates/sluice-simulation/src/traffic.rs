@@ -176,10 +176,8 @@ mod tests {
     use super::*;
     use sluice_driver::{Start, Store};
 
-    /// A thread of millions of accesses needs memory for a stretch of them.
-    #[test]
-    fn a_thread_gets_its_accesses_a_stretch_at_a_time() {
-        let given = Traffic {
+    fn given() -> Traffic {
+        Traffic {
             threads: 1,
             size: 1 << 20,
             stride: 64,
@@ -195,8 +193,13 @@ mod tests {
             passes: 2,
             start: Start::Warm,
             seed: 1,
-        };
-        let (mut program, mut out) = (HostTraffic::new(given, 1, 4, Ps(250)), Vec::new());
+        }
+    }
+
+    /// A thread of millions of accesses needs memory for a stretch of them.
+    #[test]
+    fn a_thread_gets_its_accesses_a_stretch_at_a_time() {
+        let (mut program, mut out) = (HostTraffic::new(given(), 1, 4, Ps(250)), Vec::new());
         let (mut accesses, mut step) = (0, Step::More);
         while step == Step::More {
             out.clear();
@@ -207,5 +210,22 @@ mod tests {
             accesses += stretch;
         }
         assert_eq!((accesses, step), (2 << 14, Step::End));
+    }
+
+    /// The program that runs live adds up what each access has of a load; it drew them here.
+    #[test]
+    fn loads_are_dealt_out_as_live() {
+        for reads in [0, 1, 33, 70, 99, 100] {
+            let given = Traffic { reads, ..given() };
+            let (mut program, mut out) = (HostTraffic::new(given, 1, 4, Ps(250)), Vec::new());
+            while program.fill(0, &mut out) == Step::More {}
+            let mut share = 0;
+            for instr in out.iter().filter(|instr| instr.op != MemOp::None) {
+                share += reads;
+                let is_load = share >= 100;
+                share -= if is_load { 100 } else { 0 };
+                assert_eq!(instr.op == MemOp::Load, is_load, "{reads} %");
+            }
+        }
     }
 }

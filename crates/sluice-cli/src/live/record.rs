@@ -44,26 +44,25 @@ mod tests {
 
     /// What a record of these bytes reads as.
     fn of(name: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let found = read(&path);
-        std::fs::remove_file(&path).unwrap();
-        found
+        read(&path)
     }
 
     #[test]
     fn a_process_that_was_killed_at_its_start_has_recorded_nothing() {
-        assert_eq!(of("sluice-record-empty", b"").unwrap(), b"");
-        let none = std::env::temp_dir().join("sluice-record-never-made");
-        assert_eq!(read(&none).unwrap(), b"");
+        assert_eq!(of("traps-1.bin", b"").unwrap(), b"");
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(&folder.path().join("traps-2.bin")).unwrap(), b"");
     }
 
     #[test]
     fn a_cut_record_is_named() {
-        let error = of("sluice-record-cut", &[1; 12]).unwrap_err().to_string();
+        let error = of("traps-3.bin", &[1; 12]).unwrap_err().to_string();
         let about = "has 12 bytes, fewer than the 48 that its record begins with";
         assert!(
-            error.contains("sluice-record-cut") && error.contains(about),
+            error.contains("traps-3.bin") && error.contains(about),
             "{error}"
         );
     }
@@ -82,6 +81,6 @@ mod tests {
         record.resize(header, 0);
         record.extend([11, 12, 0, 0]);
         let kept = words(&record[..header + 2]);
-        assert_eq!(of("sluice-record-room", &words(&record)).unwrap(), kept);
+        assert_eq!(of("traps-4.bin", &words(&record)).unwrap(), kept);
     }
 }
