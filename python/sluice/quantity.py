@@ -33,7 +33,8 @@ def written(value: Any) -> str:
     >>> written(1e-05), written("4us")
     ('0.00001', '4us')
     """
-    if isinstance(value, str) or not math.isfinite(value):
+    # A whole number has no exponent, and may be one that no float can hold.
+    if isinstance(value, str | int) or not math.isfinite(value):
         return str(value)
     return f"{Decimal(str(value)):f}"
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import polars
 import pyarrow.parquet
 import pytest
 from experiments import Lab
+from matplotlib.axes import Axes
 
 import sluice
 from sluice import parquet
 from sluice.errors import ExperimentError
+from sluice.reproduce import matrix
+from sluice.reproduce.section import Section
 from sluice.sweep import design, file, main
+from sluice.sweep.plan import plan
 
 ROOT = Path(__file__).parents[2]
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
@@ -145,6 +153,10 @@ def test_parquet_tells_units_and_the_resolved_configuration(tmp_path: Path) -> N
     (('from = "1us"', 'from = 2020-01-01'), "is no number with a unit, such as 40us"),
     (('"80us"', f'"{"9" * 40}us"'), "is no number with a unit, such as 40us"),
     (('sim --work 100', 'sim \\"--work 100'), "command: No closing quotation: sim"),
+    (('["1us", "2us"]', '["1us"]\ncache.policy = ["lru"]\n"cache.policy" = ["fifo"]'),
+     "grid.cache.policy: is there twice, with dots and as a table"),
+    (('"80us"', "9" * 5000), "sweep.toml: "),
+    (('"80us"', "[" * 5000), "sweep.toml: "),
     (('sim --work 100', 'sim {size}'), "the command has {size}, and no --over gives it values"),
 ])
 def test_bad_files_are_told_and_nothing_runs(
@@ -211,3 +223,54 @@ def test_a_file_may_give_settings_of_live_runs(tmp_path: Path, text: str) -> Non
     path.write_text(text.replace("run -- true", "sim"))
     with pytest.raises(ExperimentError, match="no such parameter"):
         file.read(path, ["sim"])
+
+
+@pytest.mark.parametrize(("command", "points", "arguments"), [
+    ("curve", 'on = "live"', "curve --json --on live"),
+    ("curve", 'on = "simulated"', ""),
+    ("size ./p", 'trace = "a"', ""),
+    ("workload chase --json", 'size = "1MiB"', "workload chase --size 1MiB --json"),
+])
+def test_what_measures_time_is_alone(command: str, points: str, arguments: str) -> None:
+    """Points of a live curve, and programs without a device, ran beside each other."""
+    read = file.of(Section(Path("f"), "", tomllib.loads(f"[[points]]\n{points}")), command.split())
+    found = plan([], [], command.split(), file=read).experiment
+    assert found.live is bool(arguments)
+    assert not arguments or " ".join(matrix.runs(found)[0].arguments) == arguments
+
+
+def test_whole_numbers_may_be_large(lab: Lab) -> None:
+    assert sweep(lab, f"[grid]\nload = ['1us']\nwork = [{10**400}]\n", "--", "sim") == 0
+    assert lab.calls() == [f"sim --load 1us --work {10**400} --json"]
+
+
+def test_a_word_that_no_program_can_have_is_named(lab: Lab) -> None:
+    """The thread that starts programs ended, and the sweep waited for it for ever."""
+    path = lab.out.parent / "sweep.toml"
+    path.write_text('[grid]\nload = ["1us", "2us"]\nwork = ["1\\u0000"]\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "sluice.sweep", "--sluice", lab.sluice, "--out", lab.out, "--file",
+         path, "--", "sim"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "sim --load 1us --work 1\\x00 --json'` cannot be started" in done.stderr
+
+
+@pytest.mark.parametrize("last", ["3", "[]", "null", '"text"'])
+def test_a_last_line_that_is_no_object_is_no_result(
+        lab: Lab, capsys: pytest.CaptureFixture[str], last: str) -> None:
+    lab.sluice.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && echo 1 || echo '{last}'\n")
+    assert sweep(lab, "[grid]\nload = ['1us']\n", "--", "sim") == 2
+    assert "its last line is no JSON object" in capsys.readouterr().err
+
+
+def test_a_line_goes_along_its_axis(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of values in another order it went back and forth."""
+    drawn, plot = [], Axes.plot
+
+    def record(axes: Axes, xs: Any, ys: Any, **style: Any) -> Any:
+        drawn.append((list(xs), list(ys)))
+        return plot(axes, xs, ys, **style)
+
+    monkeypatch.setattr(Axes, "plot", record)
+    assert sweep(lab, "[grid]\nload = ['9us', '1us', '3us']\nwork = [1]\n", "--", "sim") == 0
+    assert drawn == [([1e-6, 3e-6, 9e-6], [1, 3, 9])]

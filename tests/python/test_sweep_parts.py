@@ -84,6 +84,10 @@ def test_what_is_not_the_whole_of_one_sweep_is_not_merged(
     runs = two / "runs.jsonl"
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[1:]))
     assert f"{two}: 1 of 18 runs of shard 2/2 are missing" in refused(one, two)
+    # Its schema was called damage, and the shard would have run again for nothing.
+    shard = two / "shard.json"
+    shard.write_text(shard.read_text().replace("sluice.sweep-shard/1", "sluice.sweep-shard/2"))
+    assert "schema is sluice.sweep-shard/2, not sluice.sweep-shard/1" in refused(one, two)
     (two / "shard.json").write_text("{}")
     assert "shard.json: damaged" in refused(one, two)
 

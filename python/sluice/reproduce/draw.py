@@ -389,8 +389,10 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     for index, name in enumerate(series):
         at = {figure.series: name} if figure.series else {}
         values = _line(ours, figure.x, labels, at)
+        # A line goes along the axis, in whatever order its values were given.
+        along = np.argsort(places, kind="stable")
         entries[titles.get(name, name) or "ours"] = axes.plot(
-            places, values, color=svg.colour(index), marker="" if is_dense else "o",
+            places[along], values[along], color=svg.colour(index), marker="" if is_dense else "o",
             linewidth=svg.LINE_WIDTH, markersize=5)[0]
         if errors is not None:
             _errors(axes, places, values, _line(errors, figure.x, labels, at))

@@ -18,7 +18,7 @@ def read(path: Path) -> Section:
         return Section(path, "", tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ExperimentError(f"{path}: {error}") from None
 
 

@@ -134,8 +134,14 @@ def _how(table: Section, key: str, value: Any) -> design.Range | design.Choice:
 
 def _leaves(table: Section) -> Iterator[tuple[str, Any]]:
     """Values by their full key: ``cache.policy`` and ``"cache.policy"`` are the same."""
+    seen = set()
     for name in table.keys():
-        yield from _below(name, table.raw(name, None))
+        for key, value in _below(name, table.raw(name, None)):
+            if key in seen:
+                raise table.error(key, "is there twice, with dots and as a table; give it all its"
+                                       " values at once")
+            seen.add(key)
+            yield key, value
 
 
 def _below(key: str, value: Any) -> Iterator[tuple[str, Any]]:

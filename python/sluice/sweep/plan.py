@@ -19,6 +19,8 @@ from sluice.sweep.file import File, Points
 
 LIVE = ("run", "vm")
 """Commands that measure time: one run at a time. So do some of others."""
+NATIVE = ("workload", "recipe")
+"""Commands that measure time as well. Options stand behind the commands that they have."""
 HOSTS = ("live", "host")
 """Where a curve measures time."""
 
@@ -59,9 +61,13 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
     axes = [_points(one, names) for one in file.points]
     axes += [Axis(names[key], key, tuple(_label(key, value) for value in values))
              for key, values in pairs]
-    live, given = _is_live(command, pairs), tuple(command)
-    command = _without_json(command, live)
-    command, options_at = _with_options(command, names, 1 if live else _end(command))
+    valued = pairs + [(key, [values[key] for values in one.values])
+                      for one in file.points for key in one.values[0]]
+    live, given = _is_live(command, valued), tuple(command)
+    # A program behind it may have no -- before it.
+    first = live and command[0] not in NATIVE
+    command = _without_json(command, first)
+    command, options_at = _with_options(command, names, 1 if first else _end(command))
     _check_braces(command, [*names.values(), *(one.name for one in file.points)])
     derived = _derived([*file.measures, *measures], cells.heads(axes))
     used = {name for formula in derived.values() for name in formula.names}
@@ -71,7 +77,7 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
         live=live, quick=False,
         metrics=metrics(sorted(used)),
         derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=(),
-        options_at=1 if live else options_at)
+        options_at=1 if first else options_at)
     if mean and file.mean:
         raise ExperimentError(f"--mean {mean}: the file has mean = {file.mean!r}; leave one out")
     mean = mean or file.mean
@@ -90,7 +96,7 @@ def _is_live(command: Sequence[str], pairs: Sequence[tuple[str, Sequence[str]]])
         behind = [word.removeprefix("--on=") for word in ours if word.startswith("--on=")]
         behind += [next_ for word, next_ in zip(ours, ours[1:], strict=False) if word == "--on"]
         return any(value in HOSTS for value in [*on, *behind])
-    return command[0] in LIVE
+    return command[0] in LIVE + NATIVE
 
 
 def _end(command: Sequence[str]) -> int:
@@ -129,10 +135,10 @@ def _mean(experiment: Experiment, key: str) -> str:
                           f" {', '.join(axis.title for axis in experiment.axes)}")
 
 
-def _without_json(command: Sequence[str], live: bool) -> list[str]:
+def _without_json(command: Sequence[str], first: bool) -> list[str]:
     """The option is added to every run; behind ``--`` it is a program's."""
     words = [*command]
-    until = 0 if live and "--" not in words else _end(words)
+    until = 0 if first and "--" not in words else _end(words)
     return [word for word in words[:until] if word != "--json"] + words[until:]
 
 

@@ -116,7 +116,9 @@ def read(folder: Path) -> Part:
                                    pareto=pareto.read(wanted["pareto"])),
                     Shard(*known["shard"]), known["version"], known["program"],
                     {tuple(one["arguments"]): one["problem"] for one in known["failures"]})
-    except OSError:
+    except ExperimentError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
         raise ExperimentError(f"{folder}: no shard of a sweep; `sluice sweep --shard I/N --out"
                               f" {folder}` makes one") from None
     except (ValueError, KeyError, TypeError):

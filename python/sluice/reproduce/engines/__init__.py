@@ -91,9 +91,12 @@ def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
         return Outcome(None, _problem(errors) or f"status {status}", wall_s)
     text = output.rstrip().rpartition("\n")[2]
     try:
-        return Outcome(json.loads(text), "", wall_s, text)
+        told = json.loads(text)
     except ValueError:
+        told = None
+    if not isinstance(told, dict):
         return Outcome(None, "its last line is no JSON object", wall_s)
+    return Outcome(told, "", wall_s, text)
 
 
 def _problem(errors: str) -> str:

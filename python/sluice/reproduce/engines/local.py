@@ -12,6 +12,7 @@ from collections.abc import Collection, Generator
 from contextlib import ExitStack
 from queue import SimpleQueue
 
+from sluice.errors import ExperimentError
 from sluice.reproduce.engines import Arguments, Outcome, Program, environment, outcome
 
 # What Python ignores, a program it starts need not: a pipe that nobody reads ends it.
@@ -34,7 +35,7 @@ class Local:
             thread.start()
             for _ in todo:
                 found = children.ended.get()
-                if isinstance(found, OSError):
+                if isinstance(found, Exception):
                     raise found
                 yield found.arguments, found.outcome()
         finally:
@@ -48,7 +49,7 @@ class _Children:
     neither Ctrl-C nor a slow disk comes between, whatever becomes of those that have ended."""
 
     def __init__(self, program: Program, todo: Collection[Arguments]) -> None:
-        self.ended: SimpleQueue[_Child | OSError] = SimpleQueue()
+        self.ended: SimpleQueue[_Child | Exception] = SimpleQueue()
         self._program = os.fspath(program.path)
         self._environment = environment(program.path)
         self._left = iter(todo)
@@ -80,6 +81,11 @@ class _Children:
                 child = _Child(self._program, arguments, self._environment)
             except OSError as error:
                 self.ended.put(error)
+                return
+            except ValueError as error:
+                # A zero, or a letter that this locale's names of files cannot have.
+                self.ended.put(ExperimentError(f"`sluice {' '.join(arguments)!r}` cannot be"
+                                               f" started: {error}; name other values"))
                 return
             self._running[child.end] = child
             self._ends.register(child.end, select.POLLIN)
