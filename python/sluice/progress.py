@@ -11,6 +11,8 @@ PATIENCE_S = 1.0
 """What ends earlier has no bar."""
 EVERY_S = 0.2
 _WIDTH = 30
+Draw = Callable[[str, float | None, bool], None]
+"""Shows what is said, the share that is done if it is known, and whether this is the end."""
 
 
 class Progress:
@@ -23,7 +25,7 @@ class Progress:
     200000
     """
 
-    def __init__(self, what: str, draw: Callable[[str, float | None], None]) -> None:
+    def __init__(self, what: str, draw: Draw) -> None:
         self._what = what
         self._draw = draw
         self._began = time.monotonic()
@@ -41,14 +43,14 @@ class Progress:
         told = f"{self._what}: {done:,}"
         told += f" of {total:,}" if total else ""
         told += f", {_span(took / share - took)} left" if share else f", {_span(took)}"
-        self._draw(told, share)
+        self._draw(told, share, False)
 
     def end(self, is_whole: bool) -> None:
         """The run has ended, or was stopped."""
         if self._is_shown:
             took = _span(time.monotonic() - self._began)
             how = "done in" if is_whole else "stopped after"
-            self._draw(f"{self._what}: {how} {took}", 1.0 if is_whole else None)
+            self._draw(f"{self._what}: {how} {took}", 1.0 if is_whole else None, True)
 
 
 class Bar:
@@ -73,7 +75,7 @@ def of(wanted: bool | None, what: str) -> Progress | None:
     return Progress(what, display() if display else _terminal(sys.stderr))
 
 
-def _notebook() -> Callable[[], Callable[[str, float | None], None]] | None:
+def _notebook() -> Callable[[], Draw] | None:
     """What makes a bar in the notebook that this runs in."""
     # In a notebook it is imported already.
     if "IPython" not in sys.modules:
@@ -84,12 +86,12 @@ def _notebook() -> Callable[[], Callable[[str, float | None], None]] | None:
     if shell is None or not hasattr(shell, "kernel"):
         return None
 
-    def make() -> Callable[[str, float | None], None]:
+    def make() -> Draw:
         from IPython.display import HTML, display
 
         shown: list[Any] = []
 
-        def draw(told: str, share: float | None) -> None:
+        def draw(told: str, share: float | None, _is_end: bool) -> None:
             value = "" if share is None else f" value='{share:.4f}'"
             bar = HTML(f"<progress max='1'{value}></progress> {told}")
             if shown:
@@ -102,15 +104,15 @@ def _notebook() -> Callable[[], Callable[[str, float | None], None]] | None:
     return make
 
 
-def _terminal(to: TextIO) -> Callable[[str, float | None], None]:
-    """A line that changes in place; nothing in a pipe."""
-    def draw(told: str, share: float | None) -> None:
+def _terminal(to: TextIO) -> Draw:
+    """A line that changes in place, and what is printed next stands below it; nothing in a
+    pipe."""
+    def draw(told: str, share: float | None, is_end: bool) -> None:
         if not to.isatty():
             return
         full = round(_WIDTH * share) if share is not None else 0
         bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] " if share is not None else ""
-        end = "\n" if share == 1.0 else ""
-        print(f"\r\x1b[K{bar}{told}", end=end, file=to, flush=True)
+        print(f"\r\x1b[K{bar}{told}", end="\n" if is_end else "", file=to, flush=True)
 
     return draw
 

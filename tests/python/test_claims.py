@@ -38,7 +38,8 @@ KNOWN = {"line": LINE, "gaps": GAPS, "spaces": Grid({"w": ("a", "a b"), "s": ("b
             ("a", "b c"): 1.0, ("a b", "c"): 2.0, ("a", "c"): 3.0, ("a b", "b c"): 4.0}),
          "other": Grid({"x": ("1us", "2us")}, {("1us",): 1.0, ("2us",): 2.0}),
          "table": TABLE, "five": Grid.one(5),
-         "held": Grid.one([[1, 2], [10, 1], [100, 1]]), "counts": Grid.one([0, 3, 1]),
+         "held": Grid.one([[1, 2], [10, 1], [100, 1]]), "nothing": Grid.one([[5, 0], [6, 0]]),
+         "counts": Grid.one([0, 3, 1]),
          "points": Grid.one([[0, 1], [1, 3], [2, 5.5], [3, None]])}
 
 
@@ -71,8 +72,8 @@ def test_formulas(text: str, wanted: object) -> None:
     "__import__('os')", "five.real", "[1, 2]", "open('x')", "line[0]", "(lambda: 1)()", "five +",
     "at(line, y='2us')", "at(line, x='3us')", "line", "at()", "'text'", "where(line)",
     # A truth is no number to divide by, and a number no truth.
-    "five / (five > 9)", "1 + (five > 1)", "count(line)", "all(line)", "where(line, line)",
-    "five and five > 1",
+    "five / (five > 9)", "1 + (five > 1)", "-(five > 1)", "count(line)", "all(line)",
+    "where(line, line)", "five and five > 1",
     # No mean of a line with a gap, no labels that one side lacks, no label of two axes.
     "mean(gaps)", "max(mean(gaps, 'w'), 's')", "sum(line * other)", "argmax(table)",
     # Nor an argument that would be passed over.
@@ -88,7 +89,8 @@ def test_what_a_formula_cannot_do_is_an_error(text: str) -> None:
     "five / 0 > 1 and five > 1", "mean(line / (line - 1))",
     # One run that counted nothing must not take the results of the others with it.
     "log(five - five)", "log(1 - five)", "harmean(line - 1)", "harmean(table - table)",
-    "(five - five) ** (1 - 2)", "(1 - five) ** 0.5", "five ** five ** five"])
+    "(five - five) ** (1 - 2)", "(1 - five) ** 0.5", "five ** five ** five",
+    "quantile(nothing, 0.5) > 1", "share_within(nothing, 9) > 0"])
 def test_of_what_is_no_number_nothing_is_true(text: str) -> None:
     assert math.isnan(float(value(text)))  # type: ignore[arg-type]
 

@@ -178,3 +178,35 @@ def test_a_contradiction_that_comes_out_as_published_is_a_match(tmp_path: Path) 
     assert (claim["kind"], claim["outcome"]) == ("contradiction", "match")
     assert [one["good"] for one in claim["findings"]] == [True]
     assert lab.result()["verdict"] == "match"
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "{", '{"schema": "other/1", "experiment": "a/b"}'])
+def test_a_file_of_another_is_no_result(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """After all runs the session ended with a traceback, and wrote no list of results."""
+    lab = Lab(tmp_path)
+    other = lab.out / "a" / "b" / "result.json"
+    other.parent.mkdir(parents=True)
+    other.write_text(text)
+    assert lab.run() == 0
+    assert f"left out, for it is no result of an experiment: {other}" in capsys.readouterr().err
+    assert "2 of 3 claims match" in (lab.out / "results.md").read_text()
+
+
+@pytest.mark.parametrize(("rows", "told"), [
+    ("1us,4,1\n2us,4\n4us,\n", "row 1: not as many cells as there are columns (load, speedup)"),
+    ("1us,4\n2us\n4us,\n", "row 2: not as many cells as there are columns"),
+    ("1us,9\n1us,4\n2us,4\n4us,\n", "row 2: 1us is in row 1, too"),
+])
+def test_published_numbers_stand_under_their_heads(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str, told: str) -> None:
+    """A row without its number was as one that was not published, and of two the last one won."""
+    assert Lab(tmp_path, published=f"load,speedup\n{rows}").run() == 2
+    assert f"published.csv: {told}" in capsys.readouterr().err
+
+
+def test_only_a_number_has_a_factor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lists, and what is true or false, were passed on without it."""
+    pointer = 'time = { pointer = "/wet", factor = 2.0 }'
+    assert Lab(tmp_path, EXPERIMENT.replace('time = "/time_s"', pointer)).run() == 1
+    assert "metrics.time: factor: only a number can have one, not false" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sluice.reproduce.kept import Kept
+from sluice.reproduce.runner import put
 
 ONE, TWO, THREE = (str(digit) * 24 for digit in (1, 2, 3))
 
@@ -77,3 +78,17 @@ def test_a_full_disk_is_told_with_the_path(tmp_path: Path, monkeypatch: pytest.M
     kept.add(TWO, {}, '{"a": 2}')
     assert (result(kept, TWO), result(Kept(path), TWO), result(Kept(path), ONE)) == (
         {"a": 2}, {"a": 2}, None)
+
+
+def test_what_ends_a_write_leaves_no_half_of_a_file(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C left the new file beside the old one, under a name that nobody looks for."""
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    put(tmp_path / "results.json", b"old")
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        put(tmp_path / "results.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+    assert (tmp_path / "results.json").read_bytes() == b"old"

@@ -48,6 +48,8 @@ def test_what_follows_the_last_access_is_no_more_of_them(
     sluice.simulate("cylon", SMALL, "uniform:size=1MiB,ops=131072", bound=True, progress=True)
     lines = terminal.getvalue().split("\r\x1b[K")
     assert len([line for line in lines if "131,072 of 131,072, 0 s left" in line]) > 1
+    # The line that is full is not the last one.
+    assert terminal.getvalue().count("\n") == 1
     assert "196,608" not in terminal.getvalue()
 
 
@@ -92,7 +94,8 @@ def test_a_run_that_is_stopped_says_so(at_once: None, terminal: Terminal) -> Non
 
     with pytest.raises(KeyError):
         sluice.simulate("cylon", SMALL, "uniform:size=1MiB,ops=300000", policy=Stops, progress=True)
-    assert terminal.getvalue().endswith("accesses: stopped after 0 s")
+    # What is printed next, such as a traceback, stands below it.
+    assert terminal.getvalue().endswith("accesses: stopped after 0 s\n")
 
 
 def test_a_notebook_has_a_bar_unasked(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -111,7 +112,10 @@ def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -
                 value = _pointed(results[run.arguments], metric, run.words, name, run)
                 # What is true or false is no number.
                 number = isinstance(value, int | float) and not isinstance(value, bool)
-                cells[run.cell] = value * metric.factor if number and metric.factor != 1 else value
+                if metric.factor != 1 and not number:
+                    raise ExperimentError(f"metrics.{name}: factor: only a number can have one, not"
+                                          f" {json.dumps(value)[:40]}", key=f"metrics.{name}")
+                cells[run.cell] = value if metric.factor == 1 else value * metric.factor
         # Labels that do not have the metric are none of its grid, so that they are no gaps.
         axes = {axis: tuple(one for one in labels if one in metric.only.get(axis, labels))
                 for axis, labels in used.items()}

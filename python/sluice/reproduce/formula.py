@@ -126,7 +126,7 @@ def _quantile(pairs: list[list[float]], share: float) -> float:
     """The smallest value that at least ``share`` of the counts do not exceed."""
     total = sum(count for _, count in pairs)
     seen = 0.0
-    for value, count in sorted(pairs):
+    for value, count in sorted(pairs) if total else ():
         seen += count
         if seen >= share * total - 1e-9:
             return value
@@ -245,7 +245,8 @@ def _value(node: ast.AST, known: Mapping[str, Grid]) -> Grid:
         by = _computed(_BINARY[type(node.op)])
         return _value(node.left, known).with_(_value(node.right, known), by)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _value(node.operand, known).map(operator.neg)
+        negated = _computed(operator.mul)
+        return _value(node.operand, known).map(lambda value: negated(-1, value))
     if isinstance(node, ast.BoolOp):
         first, *rest = (_value(part, known) for part in node.values)
         for part in rest:

@@ -132,6 +132,8 @@ def put(path: Path, content: bytes) -> None:
         with file:
             file.write(content)
         os.replace(beside, path)
-    except OSError as error:
+    except BaseException as error:
         Path(beside).unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from None

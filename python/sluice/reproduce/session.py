@@ -80,9 +80,8 @@ class Session:
         """Every result in the folder, those of earlier calls too, if the same program and the same
         rules made them, in runs as long as this call's: others would pass as this one's."""
         failed = {name for name, _ in self.failures}
-        paths = self._out.glob("*/*/result.json")
-        every = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-        every = [one for one in every if one["experiment"] not in failed]
+        every = [one for path in sorted(self._out.glob("*/*/result.json"))
+                 if (one := _result(path)) and one["experiment"] not in failed]
         of_build = [one for one in every if (one["schema"], one.get("program"))
                     == (SCHEMA, self._runner.program)]
         told = [one for one in of_build if one["quick"] == self._quick]
@@ -121,6 +120,19 @@ class Session:
         if room is not None:
             lines = [part for line in lines for part in _folded(line, room)]
         return "\n".join(lines)
+
+
+def _result(path: Path) -> dict[str, Any] | None:
+    """The result of an experiment; of another file ``None``, which is said."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if str(told["schema"]).startswith("sluice.reproduce/") and "experiment" in told:
+            return told
+    except (ValueError, KeyError, TypeError):
+        pass
+    print(f"sluice reproduce: left out, for it is no result of an experiment: {path}",
+          file=sys.stderr)
+    return None
 
 
 def listed(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]]
