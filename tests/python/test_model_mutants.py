@@ -9,6 +9,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sluice.reproduce import spec
 
 ROOT = Path(__file__).parents[2]
@@ -67,3 +69,10 @@ def test_the_table_tells_who_notices_and_who_never_does() -> None:
     assert "| slow | 3 | 1 of 2 | a/1: fast |" in page
     assert "| quiet | 3 | 0 of 2 | **nothing notices** |" in page
     assert "| a/1 | small |" in page and "a/2" not in page
+
+
+def test_what_was_judged_before_is_of_another_simulator(tmp_path: Path) -> None:
+    """Where nothing could be judged, the results that lay there were taken for the mutant's."""
+    (tmp_path / "results.json").write_text('{"results": []}')
+    with pytest.raises(SystemExit, match="judged nothing, status 2"):
+        script().judged(tmp_path / "missing", tmp_path, ["skybyte/table1"], "1")

@@ -75,6 +75,16 @@ def test_the_picture_of_hits_agrees_with_the_sampled_ratio(tmp_path: Path) -> No
     assert np.allclose(drawn, used / (used + 2000 / windows))
 
 
+@pytest.mark.parametrize("later", ["", "1.0,100,75,25\n"])
+def test_what_came_before_the_first_sample_is_drawn(tmp_path: Path, later: str) -> None:
+    """A run of a tenth of a second had no figure, and a longer one began behind its start."""
+    folder = runs.run(tmp_path / "a")
+    (folder / "timeline.csv").write_text(f"t_s,traps,misses,soft\n0.5,100,75,25\n{later}")
+    drawn = {chart.slug: chart for chart in charts(load_runs([folder]))}["trap-rate"].series[0]
+    assert drawn.xs[0] == 0 and drawn.ys[0] == 200
+    assert float((np.diff(drawn.xs) * drawn.ys[:-1]).sum()) == pytest.approx(100)
+
+
 def test_runs_of_one_colour_differ_in_their_points(tmp_path: Path) -> None:
     text = page(*[runs.run(tmp_path / f"run{index}") for index in range(svg.PALETTE + 1)])
     keys = dict(re.findall(r"<li>(<svg class=\"key\".*?</svg>)run([0-9])</li>", text, re.DOTALL))

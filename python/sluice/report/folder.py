@@ -280,8 +280,8 @@ def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
     if not timed and stats.text("kind") != "sim":
         notes.append("No miss was timed: the figures of misses leave this run out.")
     if not sampled and stats.text("kind") != "sim":
-        notes.append("No timeline was recorded: the run ended before its second sample, or was"
-                     " cut short. The figures over time leave it out.")
+        notes.append("No timeline was recorded: the run was cut short. The figures over time leave"
+                     " it out.")
     if code := stats.number("exit", "code"):
         notes.append(f"The program ended with exit code {code}.")
     if (signal := stats.number("exit", "signal")) is not None:
@@ -427,16 +427,18 @@ def _read_latency(path: Path) -> tuple[Histogram | None, Histogram | None]:
 
 
 def _read_timeline(path: Path) -> Timeline | None:
-    """The samples; ``None`` when there are fewer than the two that a rate needs."""
+    """The samples, from the start of the run on; ``None`` where there is none."""
     if not path.exists():
         return None
     columns = _read_columns(path, TIMELINE_REQUIRED)
     times = columns["t_s"]
-    if len(times) < 2:
-        return None
     if np.any(np.diff(times) < 0):
         raise RunFolderError(f"{path}: t_s goes backwards; its rows must be in order of time")
-    return Timeline(columns)
+    if len(times) and times[0] > 0:
+        # The first sample is taken a while after the start, when nothing had been counted.
+        columns = {name: np.append(0.0, values) for name, values in columns.items()}
+    # A rate needs two.
+    return Timeline(columns) if len(columns["t_s"]) > 1 else None
 
 
 def _read_heat(path: Path) -> Heat | None:
