@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import locale
 import os
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from sluice.paths import Name, text
 from sluice.processes import end
 from sluice.reproduce import program
 from sluice.result import Result
-from sluice.seeds import checked
+from sluice.seeds import checked, whole
 
 _PAGE = 4096
 _GRACE_S = 10
@@ -77,13 +78,16 @@ def _done(start: list[str], capture: bool) -> subprocess.CompletedProcess[str]:
     """What came of a command. One that is given up is asked to end, and passes that on to its
     program."""
     pipe = subprocess.PIPE if capture else None
-    with subprocess.Popen(start, stdout=pipe, stderr=pipe, text=True, errors="replace") as child:
+    with subprocess.Popen(start, stdout=pipe, stderr=pipe) as child:
         try:
-            output, errors = child.communicate()
+            told = child.communicate()
         except BaseException:
             end(child, _GRACE_S)
             raise
-    return subprocess.CompletedProcess(start, child.returncode, output, errors)
+    # Python's own reading would make one of the ends of lines that a program prints.
+    output, errors = (one and one.decode(locale.getpreferredencoding(False), "replace")
+                      for one in told)
+    return subprocess.CompletedProcess(start, child.returncode, output or "", errors or "")
 
 
 def attach(pid: int) -> Control:
@@ -122,7 +126,7 @@ class Control:
     """
 
     def __init__(self, pid: int) -> None:
-        self.pid = pid
+        self.pid = whole("pid", pid, 2**31 - 1, 1)
         self.stats()
 
     def stats(self) -> Result:

@@ -43,9 +43,11 @@ def test_a_run_returns_its_result() -> None:
 
 
 def test_what_a_program_prints_need_not_be_text() -> None:
-    printed = "import sys; sys.stdout.buffer.write(b'a\\xff'); sys.stderr.buffer.write(b'\\xfe')"
+    printed = ("import sys; sys.stdout.buffer.write(b'a\\xff\\r1 %\\r\\n');"
+               " sys.stderr.buffer.write(b'\\xfe')")
     result = sluice.run([sys.executable, "-c", printed], overrides=DEVICE, capture=True)
-    assert (result.output, result.errors.startswith("\ufffd")) == ("a\ufffd", True)
+    # A bar that is drawn in place stays on its line.
+    assert (result.output, result.errors.startswith("\ufffd")) == ("a\ufffd\r1 %\r\n", True)
 
 
 def test_failures_are_of_their_kinds() -> None:
@@ -58,6 +60,8 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
+    with pytest.raises(sluice.BadValueError, match="bad value for `pid`: '--help'"):
+        sluice.attach("--help")  # type: ignore[arg-type]
 
 
 def test_a_run_that_is_given_up_ends_what_does_not_want_to(tmp_path: Path) -> None:

@@ -274,3 +274,18 @@ def test_a_line_goes_along_its_axis(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Axes, "plot", record)
     assert sweep(lab, "[grid]\nload = ['9us', '1us', '3us']\nwork = [1]\n", "--", "sim") == 0
     assert drawn == [([1e-6, 3e-6, 9e-6], [1, 3, 9])]
+
+
+def test_a_mean_is_of_the_repeats_that_have_a_number(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """One ratio of nothing to nothing took the mean with it, and three were counted."""
+    lab.sluice.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 1 && exit\n"
+                          'echo "{\\"time_s\\": $3}"\n')
+    runs = "[grid]\nload = ['2', 'null', '4']\n"
+    assert sweep(lab, runs, "--mean", "load", "--", "sim") == 0
+    assert capsys.readouterr().out.splitlines()[1] == "3 ± 13 of 2"
+    [row] = json.loads((lab.out / "results.json").read_text())["means"]["rows"]
+    told = row["values"]["time_s"]
+    assert (told["mean"], told["n"]) == (3, 2)
+    assert sweep(lab, "[grid]\nload = ['null']\n", "--mean", "load", "--", "sim") == 0
+    assert capsys.readouterr().out.splitlines()[1] == "none"

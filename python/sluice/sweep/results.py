@@ -57,9 +57,11 @@ def means(one: Evaluated, axis: str) -> Means | None:
 
 
 def _over(text: str, axis: str) -> dict[str, Formula]:
-    made = {what: Formula(f"{what}({text}, '{axis}')") for what in ("mean", "stddev", "interval")}
     # Of a number that does not exist it is unknown whether it equals itself.
     there = f"({text}) == ({text})"
+    # The mean is of as many as are counted.
+    made = {what: Formula(f"{what}(where({text}, {there}), '{axis}')")
+            for what in ("mean", "stddev", "interval")}
     return made | {"n": Formula(f"count(where({there}, {there}), '{axis}')")}
 
 
