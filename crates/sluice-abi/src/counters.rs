@@ -312,6 +312,9 @@ macro_rules! host_counters {
         /// Of their children, those that went on off the device, since they could not open what a
         /// device needs: after `setuid`, for example. What these start is not counted.
         ForksOutside: forks_outside as forks_outside;
+        /// Children that a filter of system calls has ended (SIGSYS), by what the program learned
+        /// when it waited for them. It may have been for a call of the runtime's.
+        ChildrenFiltered: children_filtered as children_filtered;
         /// System calls that met a missing page in signal mode and were tried again.
         KernelFaults: kernel_faults as kernel_faults;
     } };

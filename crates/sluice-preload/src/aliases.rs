@@ -2,8 +2,9 @@
 //! libraries, some for programs that wrap a function by one of their own.
 
 use crate::{
-    advice, asked, beside, calls, change, descriptors, held, io, kin, limit_calls, locks, malloc,
-    many, map, names, owned, real_time, resolver, spawn, status, streams, system, taken, waits,
+    advice, asked, beside, calls, change, children, descriptors, held, io, kin, limit_calls, locks,
+    malloc, many, map, names, owned, real_time, resolver, spawn, status, streams, system, taken,
+    waits,
 };
 
 /// Functions that are another one: all registers and the stack are as they were.
@@ -55,8 +56,8 @@ also! {
     ntp_adjtime = held::adjtimex;
     __nanosleep = held::nanosleep;
     __sigtimedwait = held::sigtimedwait;
-    __wait = held::wait;
-    __waitpid = held::waitpid;
+    __wait = children::wait;
+    __waitpid = children::waitpid;
     __pread64 = io::pread;
     __libc_pread = io::pread;
     __pwrite64 = io::pwrite;

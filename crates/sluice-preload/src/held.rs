@@ -6,13 +6,9 @@
 
 use crate::buffers::{on_device, signal_engine};
 use crate::next;
-use libc::{
-    c_char, c_int, c_uint, c_void, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval,
-};
+use libc::{c_char, c_int, c_uint, c_void, clock_t, clockid_t, itimerspec, itimerval};
 use libc::{mq_attr, mqd_t, timer_t, timex, tms, utmpx, winsize};
-use libc::{
-    off_t, pid_t, pthread_t, rusage, siginfo_t, sigset_t, size_t, ssize_t, termios, timespec,
-};
+use libc::{off_t, pthread_t, siginfo_t, sigset_t, size_t, ssize_t, termios, timespec};
 
 /// A value of the program's, by way of the stack if it lies on the device.
 pub struct Held<T: Copy> {
@@ -84,16 +80,6 @@ macro_rules! hooks {
 }
 
 hooks! {
-    c"wait" wait = next_wait(status: *mut c_int) -> pid_t, in() out(status);
-    c"waitpid" waitpid = next_waitpid(pid: pid_t, status: *mut c_int, how: c_int) -> pid_t,
-        in() out(status);
-    c"wait3" wait3 = next_wait3(status: *mut c_int, how: c_int, used: *mut rusage) -> pid_t,
-        in() out(status, used);
-    c"wait4" wait4 = next_wait4
-        (pid: pid_t, status: *mut c_int, how: c_int, used: *mut rusage) -> pid_t,
-        in() out(status, used);
-    c"waitid" waitid = next_waitid
-        (of: idtype_t, id: id_t, about: *mut siginfo_t, how: c_int) -> c_int, in() out(about);
     c"sigwait" sigwait = next_sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int,
         in(set) out(signal);
     c"sigwaitinfo" sigwaitinfo = next_sigwaitinfo

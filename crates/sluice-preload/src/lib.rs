@@ -17,6 +17,7 @@ mod buffers;
 mod calls;
 mod cancelled;
 mod change;
+mod children;
 mod contexts;
 mod deferred;
 mod descriptors;

@@ -4,7 +4,8 @@
 use crate::aio::{get_events, setup, submit};
 use crate::buffers::signal_engine;
 use crate::calls::{getrandom, setsockopt};
-use crate::held::{copy_file_range, sendfile, splice, wait4};
+use crate::children::wait4;
+use crate::held::{copy_file_range, sendfile, splice};
 use crate::io::{pread, pwrite};
 use crate::io::{preadv, preadv2, pwritev, pwritev2};
 use crate::io::{read, readv, recvfrom, recvmsg, sendmsg, sendto, vmsplice, write, writev};

@@ -17,6 +17,9 @@ class CounterValues:
     """Blocks taken out of use after a failed program or erase."""
     cached_pages: int
     """Pages in the cache or on their way there."""
+    children_filtered: int
+    """Children that a filter of system calls has ended (SIGSYS), by what the program learned when
+    it waited for them. It may have been for a call of the runtime's."""
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
     (`host.device_write_back = all`)."""

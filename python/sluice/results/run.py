@@ -43,6 +43,9 @@ class Commands:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFigures:
     """What the host did for the program."""
+    children_filtered: int
+    """Children that a filter of system calls has ended (SIGSYS), by what the program learned when
+    it waited for them. It may have been for a call of the runtime's."""
     entry_ns: int
     """Cost of a trap before the runtime sees it, ns, as the session's first process measured."""
     exit_ns: int

@@ -39,6 +39,17 @@ pub fn of_filter(exit: Exit) {
     }
 }
 
+/// The same of children. Shells print little of it, and most programs nothing.
+fn of_filtered_children(children: u64) {
+    if children > 0 {
+        errln!(
+            "sluice: warning: a filter of system calls (seccomp) ended {children} of the program's \
+             children (SIGSYS); if they run well without Sluice, the filter forbids a call of the \
+             emulation's"
+        );
+    }
+}
+
 /// Nobody gave back the memory of ended programs once the keeper was gone.
 pub fn of_keeper(had_ended: bool) {
     if had_ended {
@@ -70,6 +81,7 @@ pub fn of_run(result: &Run<'_>) {
         );
     }
     of_forks(count(Counter::ForksOutside));
+    of_filtered_children(count(Counter::ChildrenFiltered));
     of_refusals(count(Counter::PolicyRefused));
     of_picks(count(Counter::PrefetchRefused));
     of_wear(count(Counter::WritesRefused));

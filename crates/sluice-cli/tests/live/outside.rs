@@ -80,6 +80,19 @@ fn a_filter_that_ends_a_program_is_told() {
     assert_eq!(fault(&out), None, "{out:#?}");
 }
 
+/// Nothing was printed of its children.
+#[test]
+fn so_are_children_that_a_filter_ends() {
+    let program = helper!("abuse_filtered.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare([program, "children"]));
+        assert_eq!(fault(&out), None, "{out:#?}");
+        assert_eq!(out.number("/host/children_filtered"), 6, "{out:#?}");
+        let told = "ended 6 of the program's children (SIGSYS)";
+        assert!(out.stderr.contains(told), "{out:#?}");
+    }
+}
+
 /// The children of a process that has changed its user were ended: they can open nothing that a
 /// device needs. They have all of their memory without one.
 #[test]

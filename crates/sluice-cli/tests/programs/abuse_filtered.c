@@ -1,5 +1,5 @@
 /* A program that is started under a filter, which sends a system call back to it, or that sets one
- * when it has run for a while. */
+ * when it has run for a while, or whose children do. */
 #include "abuse.h"
 #include <errno.h>
 #include <linux/filter.h>
@@ -30,14 +30,54 @@ static void send_back(int number) {
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-int main(int count, char **arguments) {
-    if (count > 1 && strcmp(arguments[1], "late") == 0) {
-        uint64_t *words = filled(PAGES);
-        send_back(SYS_ioctl);
-        CHECK(wrong(words, PAGES) == 0);
-        puts("well");
-        return 0;
+static int late(void) {
+    uint64_t *words = filled(PAGES);
+    send_back(SYS_ioctl);
+    CHECK(wrong(words, PAGES) == 0);
+    puts("well");
+    return 0;
+}
+
+/* Each end is learned by another call; the last but one is only looked at. */
+static int children(void) {
+    siginfo_t about;
+    for (int n = 0; n < 6; n++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            send_back(SYS_getppid);
+            syscall(SYS_getppid);
+            _exit(1);
+        }
+        int status = SIGSYS;
+        switch (n) {
+        case 0: CHECK(wait(NULL) == child); break;
+        case 1: CHECK(waitpid(child, &status, 0) == child); break;
+        case 2: CHECK(wait4(child, &status, 0, NULL) == child); break;
+        case 3: CHECK(waitid(P_PID, child, NULL, WEXITED) == 0); break;
+        case 4:
+            CHECK(waitid(P_PID, child, &about, WEXITED | WNOWAIT) == 0);
+            CHECK(wait3(&status, 0, NULL) == child);
+            break;
+        case 5:
+            CHECK(waitid(P_PID, child, &about, WEXITED) == 0 && about.si_status == SIGSYS);
+        }
+        CHECK(WTERMSIG(status) == SIGSYS);
     }
+    pid_t child = fork();
+    if (child == 0)
+        raise(SIGTERM);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM);
+    puts("well");
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    if (count > 1 && strcmp(arguments[1], "late") == 0)
+        return late();
+    if (count > 1 && strcmp(arguments[1], "children") == 0)
+        return children();
     if (count == 1) {
         send_back(SYS_madvise);
         execl(arguments[0], arguments[0], "inside", NULL);
