@@ -111,6 +111,20 @@ pub fn report_large_files() {
     set_unless_ignored(libc::SIGXFSZ, handler as *const () as usize);
 }
 
+/// From now on this command ends with a message when a file that it has mapped becomes shorter: it
+/// belongs to a program that may be another user's.
+pub fn report_cut_files() {
+    let handler: Handler = end_at_cut_file;
+    set_unless_ignored(libc::SIGBUS, handler as *const () as usize);
+}
+
+extern "C" fn end_at_cut_file(_: i32) {
+    sluice_region::fatal(format_args!(
+        "a file of the device became shorter while this command read it (SIGBUS): the program has \
+         cut it, or somebody else"
+    ))
+}
+
 extern "C" fn do_nothing(_: i32) {}
 
 extern "C" fn pass_on(signal: i32) {

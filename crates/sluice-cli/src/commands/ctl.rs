@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::output;
+use crate::signals;
 use clap::Args;
 use sluice_control::home::FIRST;
 use sluice_control::{Connection, DeviceFiles};
@@ -42,6 +43,7 @@ impl CtlArgs {
 
 /// Sends one command and prints what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
+    signals::report_cut_files();
     if let Some(name) = args.command.mark() {
         sluice_control::mark(&args.view()?, name)?;
         return Ok(ExitCode::SUCCESS);

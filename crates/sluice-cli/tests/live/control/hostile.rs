@@ -2,10 +2,11 @@
 //! not there.
 
 use super::rig::{PAGES, Rig, cached};
-use crate::sluice::stop;
+use crate::sluice::{Sluice, stop};
 use sluice_abi::{Completion, Request, Status, Text};
 use sluice_control::Connection;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Whatever is written into a ring, the device goes on, and so do its other clients.
@@ -141,4 +142,33 @@ fn a_stopped_process_is_not_waited_for_without_end() {
     // SAFETY: the program of our own child.
     unsafe { libc::kill(rig.pid as i32, libc::SIGCONT) };
     rig.quit();
+}
+
+/// A program that cut its own files ended root's command by a SIGBUS, without a word.
+#[test]
+fn a_command_whose_files_are_cut_says_so() {
+    let mut rig = Rig::start("event", &[]);
+    let place = sluice_control::DeviceFiles::of_process(rig.pid as u32).expect("a ring");
+    // The command waits for its answer at the ring.
+    stop(rig.pid as i32);
+    let mut command = Sluice::command();
+    command.args(["ctl", &rig.pid.to_string(), "stats"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let asking = command.spawn().expect("a command that starts");
+    let maps = format!("/proc/{}/maps", asking.id());
+    let ring = place.ring.to_str().expect("plain letters");
+    let began = Instant::now();
+    while !std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains(ring)) {
+        assert!(began.elapsed() < Duration::from_secs(100), "no ring");
+        std::thread::yield_now();
+    }
+    let file = std::fs::OpenOptions::new().write(true).open(&place.ring);
+    file.expect("our own").set_len(0).expect("a shorter file");
+    let out = asking.wait_with_output().expect("its end");
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{told}");
+    assert!(told.contains("became shorter"), "{told}");
+    // SAFETY: the program of our own child.
+    unsafe { libc::kill(rig.pid as i32, libc::SIGKILL) };
+    let _ = rig.child.wait();
 }
