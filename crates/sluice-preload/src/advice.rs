@@ -123,10 +123,13 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
         }
         // The kernel may drop the contents any time from now on, and so does the device: now.
         libc::MADV_FREE => return drop_run(engine, addr, len, advice, Counter::HintsFree),
-        // Pages stay small, as they may. The kernel would refuse to collapse them here.
-        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | MADV_COLLAPSE => {
-            engine.count(Counter::HintsIgnored, 1)
-        }
+        // Pages stay small, and each has memory of its own, as they may. The kernel would refuse to
+        // collapse them here.
+        libc::MADV_HUGEPAGE
+        | libc::MADV_NOHUGEPAGE
+        | libc::MADV_MERGEABLE
+        | libc::MADV_UNMERGEABLE
+        | MADV_COLLAPSE => engine.count(Counter::HintsIgnored, 1),
         libc::MADV_DONTFORK => return engine.withhold(addr, len),
         libc::MADV_DOFORK => engine.withhold_no_more(addr, len),
         // A child finds zeros there. That is the kernel's doing, for memory off the device.
@@ -135,7 +138,7 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
             return pass();
         }
         // These would change pages behind the device's back. A kernel without them says this.
-        libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => return Err(libc::EINVAL),
+        MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => return Err(libc::EINVAL),
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE if signal_engine().is_some() => {
             return populate(engine, addr, len, advice);
         }

@@ -2,8 +2,9 @@
 //!
 //! The kernel moves the bytes of a request in the call, or pins their pages there (direct I/O). It
 //! reports a missing page in the request's event, when it is too late. So all pages of a request
-//! stay until the call is over.
+//! stay until the call is over. Those of a request that is too large for that leave the device.
 
+use crate::altstack::keep_off_device;
 use crate::answers::answer;
 use crate::buffers::{Buffers, MAX_TRIES, One, are_readable, bring, signal_engine};
 use crate::next::Next;
@@ -12,7 +13,8 @@ use libc::{c_int, c_long, c_ulong, c_void, iovec, timespec};
 use sluice_region::{PAGE, sys};
 use sluice_runtime::Engine;
 
-/// Pages that may stay at once. What a request has beyond that is at the mercy of the policy.
+/// Pages that may stay at once. What a request for a device file has beyond that is at the mercy of
+/// the policy.
 const MOST: usize = 960;
 /// A request (`struct iocb` of `linux/aio_abi.h`).
 #[repr(C)]
@@ -42,11 +44,16 @@ const WRITE_VECTOR: u16 = 8;
 struct Stay {
     engine: &'static Engine,
     pages: Vec<usize>,
+    /// Whether what is added leaves the device, where it can.
+    leaves: bool,
     has_begun: bool,
 }
 
 impl Stay {
     fn add(&mut self, at: usize, bytes: usize) {
+        if self.leaves {
+            keep_off_device(self.engine, at, bytes);
+        }
         let (mut next, end) = (at, at.saturating_add(bytes));
         while self.pages.len() < MOST
             && let Some(page) = self.engine.next_served(next, end)
@@ -115,11 +122,11 @@ fn group(
     list: *const *const Request,
     count: usize,
 ) -> (Vec<*const Request>, Stay) {
-    let (pages, has_begun) = (Vec::new(), false);
     let mut stay = Stay {
         engine,
-        pages,
-        has_begun,
+        pages: Vec::new(),
+        leaves: false,
+        has_begun: false,
     };
     let mut group = Vec::new();
     while group.len() < count {
@@ -131,11 +138,19 @@ fn group(
         let request = unsafe { at.read_unaligned() };
         let before = stay.pages.len();
         stay.add_request(request);
-        if stay.pages.len() == MOST && !group.is_empty() {
+        let is_full = stay.pages.len() == MOST;
+        if is_full {
             stay.pages.truncate(before);
+        }
+        if is_full && !group.is_empty() {
             break;
         }
         group.push(request);
+        if is_full {
+            stay.leaves = true;
+            stay.add_request(request);
+            break;
+        }
     }
     (group, stay)
 }

@@ -37,30 +37,35 @@ pub trait Buffers {
 }
 
 impl Buffers for (*const c_void, size_t) {
-    /// The first pages in order, as the kernel would, until the first one of them has to leave for
-    /// those that follow. It is there at the end, so that every try gets further.
     fn touch(&self, engine: &Engine) -> bool {
-        let (start, end) = (self.0 as usize, (self.0 as usize).saturating_add(self.1));
-        let mut next = start;
-        let pages = core::iter::from_fn(|| {
-            let page = engine.next_served(next, end)?;
-            next = page + PAGE;
-            Some(page.max(start))
-        });
-        let mut first = None;
-        for at in pages.take(MAX_PAGES) {
-            if is_behind_end(engine, at) {
-                break;
-            }
-            touch_byte(at);
-            let first = *first.get_or_insert(at);
-            if is_missing(first) {
-                touch_byte(first);
-                break;
-            }
-        }
-        first.is_some()
+        touch_all(engine, self.0 as usize, self.1.min(MAX_PAGES * PAGE))
     }
+}
+
+/// Touches pages in order, as the kernel would, until the first one of them has to leave for those
+/// that follow. It is there at the end, so that every try gets further. False if the device serves
+/// none of them.
+pub fn touch_all(engine: &Engine, start: usize, bytes: usize) -> bool {
+    let end = start.saturating_add(bytes);
+    let mut next = start;
+    let pages = core::iter::from_fn(|| {
+        let page = engine.next_served(next, end)?;
+        next = page + PAGE;
+        Some(page.max(start))
+    });
+    let mut first = None;
+    for at in pages {
+        if is_behind_end(engine, at) {
+            break;
+        }
+        touch_byte(at);
+        let first = *first.get_or_insert(at);
+        if is_missing(first) {
+            touch_byte(first);
+            break;
+        }
+    }
+    first.is_some()
 }
 
 fn touch_byte(at: usize) {

@@ -5,7 +5,7 @@
 //! further with each try, and it is made again. Calls that take something away before they fail are
 //! [`crate::numbers`]'s.
 
-use crate::buffers::{Buffers, are_readable, is_readable, with_pages};
+use crate::buffers::{Buffers, are_readable, is_readable, touch_all, with_pages};
 use crate::dispatch::by_libc;
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -14,14 +14,21 @@ use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
 /// How far to touch what may be a buffer of any length: a byte at first, then as much as a path has
-/// at most, then twice as much each time. After that it begins anew: others may have come between.
+/// at most, then twice as much each time. The first time it ends with as much as a kernel module
+/// may have. Later it begins anew and ends sooner: others may have come between, or no page was
+/// missing.
 struct Reach(Cell<u32>);
 
 impl Reach {
     fn next(&self) -> usize {
-        const REACHES: u32 = 8;
+        const FARTHEST: u32 = 14;
+        const LATER: u32 = 8;
         let tries = self.0.replace(self.0.get() + 1);
-        match tries % REACHES {
+        let nth = match tries.checked_sub(FARTHEST) {
+            None => tries,
+            Some(later) => later % LATER,
+        };
+        match nth {
             0 => 1,
             n => PAGE << (n - 1),
         }
@@ -40,7 +47,7 @@ impl<const N: usize> Named<N> {
 impl<const N: usize> Buffers for Named<N> {
     fn touch(&self, engine: &Engine) -> bool {
         let bytes = self.1.next();
-        let touch = |touched, &at: &usize| (at as *const c_void, bytes).touch(engine) | touched;
+        let touch = |touched, &at: &usize| touch_all(engine, at, bytes) | touched;
         self.0.iter().fold(false, touch)
     }
 }

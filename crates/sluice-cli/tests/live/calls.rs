@@ -118,7 +118,9 @@ fn an_area_for_restartable_sequences_may_be_on_the_heap() {
 
 #[test]
 fn what_calls_by_their_numbers_are_given_may_have_left() {
-    let parts = ["older", "files", "asked", "taken", "waits", "masks"];
+    let parts = [
+        "older", "files", "asked", "taken", "waits", "masks", "lists",
+    ];
     all_well(helper!("missing_numbers.c"), &parts);
 }
 

@@ -108,6 +108,37 @@ static void round_of(aio_context_t context, int file, int is_vector, size_t gene
     }
 }
 
+#define LARGE (2000u * PAGE)
+
+/* A request of more pages than can stay at once, or than the cache has. */
+static void large(aio_context_t context, int file, int is_vector) {
+    enum { PARTS = 8 };
+    struct iocb *request = pages(PAGE), **list = pages(PAGE);
+    struct iovec *parts = pages(PAGE);
+    struct io_event *told = pages(PAGE);
+    char *bytes = pages(LARGE);
+    fill((uint64_t *)bytes, LARGE / 8, 77);
+    for (int way = 0; way < 2; way++) {
+        for (unsigned n = 0; n < PARTS; n++)
+            parts[n] = (struct iovec){bytes + n * (LARGE / PARTS), LARGE / PARTS};
+        memset(request, 0, sizeof *request);
+        request->aio_lio_opcode = is_vector ? way ? IOCB_CMD_PREADV : IOCB_CMD_PWRITEV
+                                            : way ? IOCB_CMD_PREAD : IOCB_CMD_PWRITE;
+        request->aio_fildes = (uint32_t)file;
+        request->aio_buf = (uint64_t)(is_vector ? (void *)parts : bytes);
+        request->aio_nbytes = is_vector ? PARTS : LARGE;
+        list[0] = request;
+        CHECK(submit(context, 1, list) == 1 && events(context, 1, 1, told, NULL) == 1);
+        if (told->res != (int64_t)LARGE)
+            fprintf(stderr, "of %u bytes: %ld\n", LARGE, (long)told->res);
+        CHECK(told->res == (int64_t)LARGE);
+        CHECK(wrong_words((uint64_t *)bytes, LARGE / 8, 77) == 0);
+        if (way == 0)
+            memset(bytes, 1, LARGE);
+    }
+    free(request), free(list), free(parts), free(told), free(bytes);
+}
+
 /* What cannot be is refused in the same way. */
 static void refusals(aio_context_t context, int file) {
     struct iocb *wrong_one = pages(PAGE), **list = pages(PAGE);
@@ -156,6 +187,8 @@ int main(int argc, char **argv) {
     CHECK(syscall(SYS_io_setup, 2 * REQUESTS, context) == 0);
     for (size_t n = 0; n < 6; n++)
         round_of(*context, file, n % 2 && !is_direct, 10 * n);
+    large(*context, file, 0);
+    large(*context, file, 1);
     refusals(*context, file);
     CHECK(syscall(SYS_io_destroy, *context) == 0);
     puts("well");

@@ -100,6 +100,7 @@ static const struct {
     {MADV_COLD, "COLD", 0},           {MADV_PAGEOUT, "PAGEOUT", 0},
     {MADV_DONTNEED_LOCKED, "DONTNEED_LOCKED", 0},
     {MADV_HUGEPAGE, "HUGEPAGE", 0},   {MADV_NOHUGEPAGE, "NOHUGEPAGE", 0},
+    {MADV_MERGEABLE, "MERGEABLE", 0}, {MADV_UNMERGEABLE, "UNMERGEABLE", 0},
     {999, "999", 0},                  {-1, "-1", 0},
 };
 #define ADVICES (int)(sizeof advices / sizeof *advices)

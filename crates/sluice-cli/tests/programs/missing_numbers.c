@@ -216,10 +216,27 @@ static void masks(void) {
     CHECK(syscall(SYS_ppoll, NULL, 0, NULL, &others, 9) == -1 && errno == EINVAL);
 }
 
+/* Two lists, each longer than most, of which the call reads and writes all or nothing. */
+static void lists(void) {
+    enum { COUNT = 60000 };
+    char **addresses = calloc(COUNT, sizeof *addresses);
+    int *told = calloc(COUNT, sizeof *told);
+    CHECK(addresses && told);
+    for (size_t n = 0; n < COUNT; n++)
+        addresses[n] = (char *)(8 + n * PAGE);
+    CHECK(wrong(words, 2048) == 0);
+    long result = syscall(SYS_move_pages, 0, COUNT, addresses, NULL, told, 0);
+    CHECK(result == 0 || errno == ENOSYS);
+    for (size_t n = 0; n < COUNT; n++)
+        CHECK(told[n] < 0 || result != 0);
+    free(addresses);
+    free(told);
+}
+
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"older", older}, {"files", files}, {"asked", asked}, {"taken", taken}, {"waits", waits},
-        {"masks", masks}
+        {"masks", masks}, {"lists", lists}
     };
     limit(25);
     CHECK(argc == 2);
