@@ -22,7 +22,7 @@ from sluice import parquet
 from sluice.errors import ExperimentError
 from sluice.reproduce import matrix
 from sluice.reproduce.section import Section
-from sluice.sweep import design, file, main
+from sluice.sweep import design, file, main, results
 from sluice.sweep.plan import plan
 
 ROOT = Path(__file__).parents[2]
@@ -289,3 +289,16 @@ def test_a_mean_is_of_the_repeats_that_have_a_number(
     assert (told["mean"], told["n"]) == (3, 2)
     assert sweep(lab, "[grid]\nload = ['null']\n", "--mean", "load", "--", "sim") == 0
     assert capsys.readouterr().out.splitlines()[1] == "none"
+
+
+def test_the_ends_of_a_measure_are_named_by_what_they_share(lab: Lab) -> None:
+    """Of equal runs one was named, as if the seed had made it the least."""
+    runs = "[grid]\nload = ['1us', '2us']\nseed = [1, 2]\nwork = [6]\n"
+    assert sweep(lab, runs, "--", "sim") == 0
+    told = "<b>time, s</b>: from 6 (1us, work 6) to 12 (2us, work 6)."
+    assert told in (lab.out / "index.html").read_text()
+    assert sweep(lab, "[grid]\nload = ['1us', '2us']\nwork = [1, 2, 4]\n", "--force", "--",
+                 "sim") == 0
+    assert "from 1 (1us, work 1) to 8 (2us, work 4)." in (lab.out / "index.html").read_text()
+    whole = [["1", "2"], ["2", "1"]]
+    assert results._where(["load", "work"], whole) == "2 of them"

@@ -171,8 +171,8 @@ def table(one: Evaluated, found: Means | None) -> list[list[str]]:
 
 
 def ends(one: Evaluated, found: Means | None, measure: str) -> tuple[str, str] | None:
-    """The least and the greatest value of a measure, each with where it is; none if all are equal,
-    or not numbers."""
+    """The least and the greatest value of a measure, each with where it is; none if all read alike,
+    or are no numbers."""
     if found:
         all_of = [(_labels(one, found, cell), values[measure]["mean"])
                   for cell, values in found.rows]
@@ -181,18 +181,23 @@ def ends(one: Evaluated, found: Means | None, measure: str) -> tuple[str, str] |
         all_of = [(row[:len(heads(one, found))], row[at]) for row in _rows(one)]
     known = [(labels, value) for labels, value in all_of
              if isinstance(value, int | float) and math.isfinite(value)]
-    if len({value for _, value in known}) < 2:
+    places: dict[str, list[list[str]]] = {}
+    for labels, value in sorted(known, key=lambda pair: pair[1]):
+        places.setdefault(number(value), []).append(labels)
+    if len(places) < 2:
         return None
-    by_value = sorted(known, key=lambda pair: pair[1])
+    low, *_, high = places
     keys = heads(one, found)
-    low, high = (f"{number(value)} ({', '.join(map(_place, keys, labels))})"
-                 for labels, value in (by_value[0], by_value[-1]))
-    return low, high
+    return f"{low} ({_where(keys, places[low])})", f"{high} ({_where(keys, places[high])})"
 
 
-def _place(key: str, label: str) -> str:
-    """Where a value is: a number alone does not say of what it is."""
-    return f"{key} {label}" if re.fullmatch(r"[\d.]+", label) else label
+def _where(keys: list[str], places: list[list[str]]) -> str:
+    """Where a value is: the labels that all of its places have. A number alone does not say of what
+    it is."""
+    shared = [(key, of[0]) for key, of in zip(keys, zip(*places, strict=True), strict=True)
+              if len(set(of)) == 1]
+    told = [f"{key} {label}" if re.fullmatch(r"[\d.]+", label) else label for key, label in shared]
+    return ", ".join(told) or f"{len(places)} of them"
 
 
 def note(one: Evaluated, found: Means) -> str:
