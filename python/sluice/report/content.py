@@ -12,6 +12,8 @@ from sluice.report.histogram import Histogram
 
 # Above this share of late misses the run itself warns that the host was too slow.
 LATE_RATIO_MAX = 0.05
+# Few waits are far longer than all others: the run itself warns from so many on.
+RUN_DELAYS_MIN = 20
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
 
 
@@ -119,8 +121,10 @@ def answer(run: Run) -> str:
 def _run_delay_tiles(stats: Table) -> list[Tile]:
     """How long threads waited for a CPU after a miss, where that is more than a little."""
     asked, waited = (stats.number("late", key) for key in ("run_delays", "run_delay_ns"))
-    miss = stats.number("latency_ns", "achieved", "mean")
-    if not asked or waited is None or miss is None or waited / asked <= LATE_RATIO_MAX * miss:
+    miss = _latency(stats, "achieved", "mean")
+    if asked is None or asked < RUN_DELAYS_MIN or waited is None or miss is None:
+        return []
+    if waited / asked <= LATE_RATIO_MAX * miss:
         return []
     detail = ("after a miss, on average:", "in none of these latencies")
     return [Tile("run-delay", "wait for a CPU", units.duration(waited / asked), detail, "bad",
