@@ -31,12 +31,12 @@ def test_the_knee_is_told_and_all_curves_are_in_one_picture(tmp_path: Path) -> N
     other = _folder(tmp_path / "memory", on="host", device=None)
     host = _folder(tmp_path / "system", on="system", device="base-cssd")
     node = _folder(tmp_path / "node", on="host", device=None,
-                   traffic={"threads": 2, "numa_node": 1})
+                   traffic={"threads": 1, "numa_node": 1})
     page = tmp_path / "report.html"
     write_report([one, other, host, node], page)
     text = page.read_text(encoding="utf-8")
     assert "base-cssd, a simulated host: 8 threads" in text
-    assert "this host&#39;s memory, of node 1: 2 threads" in text
+    assert "this host&#39;s memory, of node 1: 1 thread<" in text
     assert "The knee is at 5 GB/s, where a load takes 620 ns." in text
     assert "cmm-h, simulated: 8 threads" in text and "this host&#39;s memory: 8 threads" in text
     assert text.count("<h2>Latency by bandwidth</h2>") == 1

@@ -19,7 +19,7 @@ import runs
 from sluice import report
 from sluice.report import main, svg
 from sluice.report.charts import Series, charts
-from sluice.report.content import program_grid
+from sluice.report.content import answer, card, program_grid
 from sluice.report.folder import load_runs
 from sluice.results import SCHEMAS
 
@@ -83,6 +83,21 @@ def test_what_came_before_the_first_sample_is_drawn(tmp_path: Path, later: str) 
     drawn = {chart.slug: chart for chart in charts(load_runs([folder]))}["trap-rate"].series[0]
     assert drawn.xs[0] == 0 and drawn.ys[0] == 200
     assert float((np.diff(drawn.xs) * drawn.ys[:-1]).sum()) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(("misses", "late", "told", "state"), [
+    (100, 0.2, "host too slow for this device", "bad"), (100, 0.01, "in time for this", "good"),
+    (99, 0.2, "too few to judge the host", "")])
+def test_of_few_misses_no_host_is_judged(
+        tmp_path: Path, misses: int, late: float, told: str, state: str) -> None:
+    """One late miss of five was the host's fault, of which the run itself had not warned."""
+    waits = {"count": misses, "mean": 41_000.0, "p50": 40_904}
+    folder = runs.run(tmp_path / "a", late=late,
+                      latency_ns={"achieved": waits, "modelled": waits})
+    [run] = load_runs([folder])
+    [tile] = [tile for tile in card(run, 0, []).tiles if tile.metric == "late"]
+    assert told in tile.detail[1] and tile.state == state
+    assert ("the host was too slow" in answer(run)) is (state == "bad")
 
 
 def test_runs_of_one_colour_differ_in_their_points(tmp_path: Path) -> None:

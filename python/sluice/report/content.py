@@ -10,8 +10,9 @@ from sluice.report.charts import HIT_NS, requests_without_miss
 from sluice.report.folder import Program, Run, Table
 from sluice.report.histogram import Histogram
 
-# Above this share of late misses the run itself warns that the host was too slow.
-LATE_RATIO_MAX = 0.05
+# Above this share of late misses, of so many at least, the run itself warns that the host was too
+# slow.
+LATE_RATIO_MAX, LATE_OF = 0.05, 100
 # Few waits are far longer than all others: the run itself warns from so many on.
 RUN_DELAYS_MIN = 20
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
@@ -113,9 +114,15 @@ def answer(run: Run) -> str:
         misses += f" in {units.seconds(wall)}"
     if took is None or late is None:
         return f"{run.label}: {misses}; half of them took {units.duration(model)} or less."
-    slow = ", so the host was too slow for this device" if late > LATE_RATIO_MAX else ""
+    slow = ", so the host was too slow for this device" if _is_too_slow(stats) else ""
     return (f"{run.label}: {misses}; half of them took {units.duration(took)} or less, by the model"
             f" {units.duration(model)}, and {units.percent(late)} were late{slow}.")
+
+
+def _is_too_slow(stats: Table) -> bool | None:
+    """Whether the host was too slow for the device; of few misses one cannot say."""
+    late, waits = stats.number("late", "ratio"), stats.number("latency_ns", "achieved", "count")
+    return None if late is None or (waits or 0) < LATE_OF else late > LATE_RATIO_MAX
 
 
 def _run_delay_tiles(stats: Table) -> list[Tile]:
@@ -140,11 +147,11 @@ def _tiles(run: Run) -> list[Tile]:
         tiles = [Tile("misses", "misses", units.count(stats.number("cache", "misses")))]
     late = stats.number("late", "ratio")
     if late is not None:
-        good = late <= LATE_RATIO_MAX
-        verdict = "in time for this device" if good else "host too slow for this device"
+        verdict, state = {False: ("in time for this device", "good"),
+                          True: ("host too slow for this device", "bad"),
+                          None: ("too few to judge the host", "")}[_is_too_slow(stats)]
         detail = (f"{units.count(stats.number('late', 'count'))} misses:", verdict)
-        tiles.append(Tile("late", "late", units.percent(late), detail,
-                          "good" if good else "bad", "late"))
+        tiles.append(Tile("late", "late", units.percent(late), detail, state, "late"))
     tiles += _run_delay_tiles(stats)
     for name, label in (("p50", "median miss"), ("p99", "99th percentile")):
         tiles.append(_latency_tile(stats, name, label))

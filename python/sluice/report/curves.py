@@ -43,7 +43,8 @@ def _of(result: Table) -> str:
     of = {"host": "this host's memory" + ("" if node is None else f", of node {node}"),
           "system": f"{name}, a simulated host",
           "fabric": f"{name}, a simulated fabric"}.get(on or "", f"{name}, {on}")
-    return f"{of}: {units.count(result.number('traffic', 'threads'))} threads"
+    threads = result.number("traffic", "threads")
+    return f"{of}: {units.count(threads)} {'thread' if threads == 1 else 'threads'}"
 
 
 def _sentence(result: Table) -> str:
