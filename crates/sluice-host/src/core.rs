@@ -295,7 +295,7 @@ impl<A: Artifact> Core<A> {
             }
             return match *entry & PENDING {
                 0 => self.finish(place, from + self.l1_ticks),
-                _ => self.merge(place, line, from + self.l1_ticks),
+                _ => self.merge(place, line, 0, from + self.l1_ticks),
             };
         }
         self.stats.levels[0].misses += 1;
@@ -310,7 +310,7 @@ impl<A: Artifact> Core<A> {
             self.fill_l1(line, flags | pending);
             return match pending {
                 0 => self.finish(place, there),
-                _ => self.merge(place, line, there),
+                _ => self.merge(place, line, 1, there),
             };
         }
         self.stats.levels[1].misses += 1;
@@ -324,16 +324,17 @@ impl<A: Artifact> Core<A> {
         self.wait(place, miss);
     }
 
-    /// The line is on its way, or was when it was last used. A cache would have it at `hit`.
-    fn merge(&mut self, place: u16, line: u32, hit: u64) {
+    /// The line is on its way, or was when it was last used. The cache of a level that found it
+    /// would have it at `hit`.
+    fn merge(&mut self, place: u16, line: u32, level: usize, hit: u64) {
         let known = self.misses.find(line);
         let due = known.map_or(0, |miss| self.misses.get(miss).due);
         if let Some(miss) = known.filter(|miss| self.misses.is_open(*miss)) {
-            self.stats.levels[0].merges += 1;
+            self.stats.levels[level].merges += 1;
             return self.wait(place, miss);
         }
         if due > hit {
-            self.stats.levels[0].merges += 1;
+            self.stats.levels[level].merges += 1;
             return self.finish(place, due);
         }
         if let Some(entry) = self.l1.peek(line) {
@@ -430,7 +431,7 @@ impl<A: Artifact> Core<A> {
     /// left are in `write_backs` afterwards.
     ///
     /// Returns the number of the entry to go on with.
-    pub fn squash(&mut self, write_backs: &mut Vec<u32>) -> u64 {
+    pub fn squash(&mut self, now: Ps, write_backs: &mut Vec<u32>) -> u64 {
         for number in self.head..self.tail {
             let Slot { count, miss, .. } = self.slots[(number % SLOTS) as usize];
             self.stats.squashed += u64::from(count);
@@ -445,7 +446,7 @@ impl<A: Artifact> Core<A> {
         self.epoch += 1;
         self.blocked = false;
         self.tail = self.head;
-        self.misses.stop_waiting();
+        self.misses.stop_waiting(now);
         self.head
     }
 

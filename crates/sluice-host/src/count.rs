@@ -14,9 +14,11 @@ impl<A: Artifact> Host<'_, A> {
         self.began = self.now;
         for core in &mut self.cores {
             core.stats = Default::default();
+            core.misses.waiting.forget(self.now);
         }
         for (core, spent) in self.cores.iter().zip(&mut self.spent) {
-            (spent.switching, spent.idle) = (Ps::ZERO, Ps::ZERO);
+            // What is left of a switch is to come.
+            (spent.switching, spent.idle) = (spent.since - self.now, Ps::ZERO);
             if core.thread.is_none() {
                 spent.since = self.now;
             }
@@ -25,6 +27,7 @@ impl<A: Artifact> Host<'_, A> {
             self.memory.compact_log();
         }
         self.l3.stats = LevelStats::default();
+        self.l3.waiting.forget(self.now);
         self.memory.reset_stats();
         self.device_began = self.device_stats();
         (self.switches, self.shootdowns) = (0, 0);
@@ -116,7 +119,9 @@ impl<A: Artifact> Host<'_, A> {
         for core in &self.cores {
             levels[0].add(&core.stats.levels[0]);
             levels[1].add(&core.stats.levels[1]);
+            levels[0].mshr_wait += core.misses.waiting.upto(self.now);
         }
+        levels[2].mshr_wait = self.l3.waiting.upto(self.now);
         let mut memory = self.memory.stats().clone();
         memory.migration.shootdowns = self.shootdowns;
         HostStats {
@@ -149,7 +154,8 @@ impl<A: Artifact> Host<'_, A> {
                 idle += self.now.saturating_sub(spent.since);
             }
             let idle = idle.min(time);
-            let switching = spent.switching.min(time.saturating_sub(idle));
+            let left = spent.since - self.now;
+            let switching = (spent.switching - left).min(time.saturating_sub(idle));
             let busy = time.saturating_sub(idle).saturating_sub(switching);
             let compute = core.compute().min(busy);
             total.idle += idle;

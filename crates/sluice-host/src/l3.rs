@@ -3,6 +3,7 @@
 use super::config::Cpu;
 use super::stats::LevelStats;
 use super::tags::{DIRTY, PENDING, Tags, line_of};
+use super::waiting::Waiting;
 use sluice_units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,6 +27,8 @@ pub(super) struct SharedCache {
     ready: Box<[(u32, Ps); KNOWN]>,
     /// Lines whose place another line has taken while they were on their way.
     displaced: Vec<(u32, Ps)>,
+    /// Misses that found no MSHR, until they look again.
+    pub waiting: Waiting,
     pub stats: LevelStats,
 }
 
@@ -55,6 +58,7 @@ impl SharedCache {
             asked: 0,
             ready: Box::new([(u32::MAX, Ps::ZERO); KNOWN]),
             displaced: Vec::new(),
+            waiting: Waiting::default(),
             stats: LevelStats::default(),
         }
     }
@@ -86,10 +90,13 @@ impl SharedCache {
         }
         match self.under_way.peek() {
             Some(Reverse(until)) if self.under_way.len() + self.asked >= self.mshrs => {
-                self.stats.mshr_wait += until.saturating_sub(now);
+                self.waiting.begin(now);
                 Found::Busy(*until)
             }
-            None if self.asked >= self.mshrs => Found::Full,
+            None if self.asked >= self.mshrs => {
+                self.waiting.begin(now);
+                Found::Full
+            }
             _ => {
                 self.stats.misses += 1;
                 Found::Nothing

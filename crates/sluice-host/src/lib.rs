@@ -36,6 +36,7 @@ mod system;
 mod tags;
 mod tlb;
 mod turns;
+mod waiting;
 mod window;
 
 pub use artifact::{Artifact, Before, MissNumber, NoArtifact};

@@ -1,5 +1,6 @@
 //! Misses of a core's L2 that are under way.
 
+use super::waiting::Waiting;
 use super::window::{NO_MISS, NOBODY, SLOTS, UNKNOWN};
 use sluice_units::{Bits, Ps};
 use std::collections::VecDeque;
@@ -58,9 +59,11 @@ pub(super) struct Misses {
     /// The one that is free first.
     first: usize,
     /// Misses that have no MSHR yet, in order.
-    waiting: VecDeque<u32>,
-    /// Since when they wait, if no MSHR has a time at which it is free.
-    pub stalled_since: Option<Ps>,
+    queue: VecDeque<u32>,
+    /// How long there was a first of them.
+    pub waiting: Waiting,
+    /// Whether they wait, and no MSHR has a time at which it is free.
+    pub stalled: bool,
 }
 
 impl Misses {
@@ -74,8 +77,9 @@ impl Misses {
             displaced: Vec::new(),
             mshrs: vec![Ps::ZERO; mshrs as usize],
             first: 0,
-            waiting: VecDeque::with_capacity(MISSES as usize),
-            stalled_since: None,
+            queue: VecDeque::with_capacity(MISSES as usize),
+            waiting: Waiting::default(),
+            stalled: false,
         }
     }
 
@@ -212,24 +216,35 @@ impl Misses {
 
     /// Whether some wait for an MSHR.
     pub fn waits(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.queue.is_empty()
     }
 
     /// One more waits. Says whether it is the first.
-    pub fn wait_for_mshr(&mut self, miss: u32) -> bool {
-        self.waiting.push_back(miss);
-        self.waiting.len() == 1
+    pub fn wait_for_mshr(&mut self, now: Ps, miss: u32) -> bool {
+        let is_first = self.queue.is_empty();
+        if is_first {
+            self.waiting.begin(now);
+        }
+        self.queue.push_back(miss);
+        is_first
     }
 
     /// The one that has waited longest.
-    pub fn next_waiting(&mut self) -> Option<u32> {
-        self.waiting.pop_front()
+    pub fn next_waiting(&mut self, now: Ps) -> Option<u32> {
+        let next = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.waiting.end(now);
+        }
+        Some(next)
     }
 
     /// No miss waits for an MSHR any more.
-    pub fn stop_waiting(&mut self) {
-        self.waiting.clear();
-        self.stalled_since = None;
+    pub fn stop_waiting(&mut self, now: Ps) {
+        if self.waits() {
+            self.queue.clear();
+            self.waiting.end(now);
+        }
+        self.stalled = false;
     }
 
     /// Takes an MSHR.

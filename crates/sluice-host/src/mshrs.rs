@@ -10,7 +10,7 @@ impl<A: Artifact> Host<'_, A> {
         let misses = &mut self.cores[number].misses;
         let (mshr, free_at) = misses.first_mshr();
         if misses.waits() || free_at > self.now {
-            if misses.wait_for_mshr(miss) {
+            if misses.wait_for_mshr(self.now, miss) {
                 self.retry_at(number, free_at);
             }
             return;
@@ -27,6 +27,7 @@ impl<A: Artifact> Host<'_, A> {
 
     /// A miss with an MSHR looks up the L3 again. After a squash it only gives the MSHR back.
     pub(super) fn look_up_again(&mut self, number: usize, miss: u32, mshr: usize, epoch: u32) {
+        self.l3.waiting.end(self.now);
         let squashed = self.cores[number].epoch != epoch;
         if squashed {
             self.cores[number].misses.take_mshr(mshr, self.now);
@@ -35,7 +36,7 @@ impl<A: Artifact> Host<'_, A> {
         }
         // Others of the core may not have known when an MSHR is free.
         let misses = &self.cores[number].misses;
-        if misses.stalled_since.is_some() || squashed && misses.waits() {
+        if misses.stalled || squashed && misses.waits() {
             self.retry_all(number);
         }
     }
@@ -48,7 +49,7 @@ impl<A: Artifact> Host<'_, A> {
             // An answer has freed one earlier, and those that waited went on.
             return;
         }
-        let Some(miss) = core.misses.next_waiting() else {
+        let Some(miss) = core.misses.next_waiting(self.now) else {
             return;
         };
         self.look_up(number, miss, mshr);
@@ -63,11 +64,9 @@ impl<A: Artifact> Host<'_, A> {
         let core = &mut self.cores[number];
         if at == Ps::MAX {
             // The answer that frees one goes on with it.
-            core.misses.stalled_since = Some(self.now);
+            core.misses.stalled = true;
             return;
         }
-        let wait = at.saturating_sub(self.now);
-        core.stats.levels[0].mshr_wait += wait;
         let (core, epoch) = (number as u32, core.epoch);
         self.events
             .push(at.max(self.now), Event::Retry { core, epoch });
@@ -75,17 +74,14 @@ impl<A: Artifact> Host<'_, A> {
 
     /// Misses of a core take the MSHRs that are free.
     pub(super) fn retry_all(&mut self, number: usize) {
-        let core = &mut self.cores[number];
-        if let Some(since) = core.misses.stalled_since.take() {
-            core.stats.levels[0].mshr_wait += self.now - since;
-        }
+        self.cores[number].misses.stalled = false;
         loop {
             let misses = &mut self.cores[number].misses;
             let (mshr, free_at) = misses.first_mshr();
             if misses.waits() && free_at > self.now {
                 return self.retry_at(number, free_at);
             }
-            let Some(miss) = misses.next_waiting() else {
+            let Some(miss) = misses.next_waiting(self.now) else {
                 return;
             };
             self.look_up(number, miss, mshr);

@@ -138,8 +138,7 @@ impl<A: Artifact> Host<'_, A> {
     pub(super) fn wait_for_answer(&mut self, number: usize, miss: u32, mshr: usize) {
         let (core, epoch) = (number as u32, self.keep_mshr(number, mshr));
         if let Some(port) = &mut self.port {
-            let waiting = (core, miss, mshr as u16, epoch, self.now);
-            port.full.push_back(waiting);
+            port.full.push_back((core, miss, mshr as u16, epoch));
         }
     }
 
@@ -248,8 +247,7 @@ impl<A: Artifact> Host<'_, A> {
     /// Misses that waited for an MSHR go on.
     fn go_on(&mut self, waiters: &[Waiter]) {
         if let Some(port) = &mut self.port {
-            for (core, miss, mshr, epoch, since) in port.full.drain(..) {
-                self.l3.stats.mshr_wait += self.now - since;
+            for (core, miss, mshr, epoch) in port.full.drain(..) {
                 let again = Event::Again {
                     core,
                     miss,

@@ -89,8 +89,8 @@ pub(super) struct Port {
     /// Writes by tag: when, and the core that waits until its line is in memory.
     pub writes: Vec<(Ps, Option<u32>)>,
     pub free_writes: Vec<u32>,
-    /// Misses that wait for an MSHR of the L3: core, miss, MSHR and epoch of the core, since when.
-    pub full: VecDeque<(u32, u32, u16, u32, Ps)>,
+    /// Misses that wait for an MSHR of the L3: core, miss, MSHR and epoch of the core.
+    pub full: VecDeque<(u32, u32, u16, u32)>,
     /// Accesses that a device's cache had, and had not.
     pub looked_up: [u64; 2],
     /// Programs of the device, as its owner reports them.

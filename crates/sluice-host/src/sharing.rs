@@ -76,13 +76,13 @@ impl<A: Artifact> Core<A> {
     fn look_for(&mut self, place: u16, memory: &mut Memory<A>) {
         let slot = &self.slots[place as usize];
         let (line, from, is_store) = (slot.line, slot.from, slot.op == MemOp::Store);
-        let Some((there, pending)) = self.find(line, from) else {
+        let Some((level, there, pending)) = self.find(line, from) else {
             let write_back = self.fill_l2(line);
             self.fill_l1(line, PENDING);
             return self.miss(place, Miss::new(line, write_back), is_store);
         };
         if pending && let Some(miss) = self.misses.find_unanswered(line) {
-            self.stats.levels[0].merges += 1;
+            self.stats.levels[level].merges += 1;
             if is_store {
                 self.misses.want(miss);
             }
@@ -94,6 +94,7 @@ impl<A: Artifact> Core<A> {
         }
         let answered = self.misses.find_answered(line).filter(|_| pending);
         let due = answered.map_or(0, |miss| self.misses.get(miss).due);
+        self.stats.levels[level].merges += u64::from(due > there);
         if is_store {
             self.flag(line, DIRTY);
         }
@@ -101,12 +102,12 @@ impl<A: Artifact> Core<A> {
         self.finish(place, there.max(due));
     }
 
-    /// Finds a line in what the core has of its own: when it has it, and whether it may still be
-    /// on its way.
-    fn find(&mut self, line: u32, from: u64) -> Option<(u64, bool)> {
+    /// Finds a line in what the core has of its own: at which level, when it has it, and whether it
+    /// may still be on its way.
+    fn find(&mut self, line: u32, from: u64) -> Option<(usize, u64, bool)> {
         if let Some(entry) = self.l1.find(line) {
             self.stats.levels[0].hits += 1;
-            return Some((from + self.l1_ticks, *entry & PENDING != 0));
+            return Some((0, from + self.l1_ticks, *entry & PENDING != 0));
         }
         self.stats.levels[0].misses += 1;
         let Some(entry) = self.l2.find(line) else {
@@ -116,7 +117,7 @@ impl<A: Artifact> Core<A> {
         self.stats.levels[1].hits += 1;
         let pending = *entry & PENDING;
         self.fill_l1(line, pending);
-        Some((from + self.l2_ticks, pending != 0))
+        Some((1, from + self.l2_ticks, pending != 0))
     }
 
     /// Marks a line wherever the core has it.

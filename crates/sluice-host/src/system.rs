@@ -58,7 +58,7 @@ pub(super) enum Event {
 pub(super) struct Spent {
     pub switching: Ps,
     pub idle: Ps,
-    /// Since when its thread has run, or it has been idle.
+    /// Since when its thread has run, or it has been idle; in a switch, when that is over.
     pub since: Ps,
     /// It stops as soon as it can, because its time slice is over.
     pub yields: bool,

@@ -14,7 +14,7 @@ impl<A: Artifact> Host<'_, A> {
             return;
         };
         let until = core.delayed_until();
-        let head = core.squash(&mut self.write_backs);
+        let head = core.squash(self.now, &mut self.write_backs);
         let state = &mut self.sched.threads[thread as usize];
         state.head = head;
         state.resumes_at = self.artifact.resumes_at(until);

@@ -2,6 +2,7 @@
 
 mod books;
 mod closed_forms;
+mod ends;
 mod marks;
 mod naive;
 mod persist;
