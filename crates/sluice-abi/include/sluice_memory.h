@@ -75,9 +75,9 @@ struct sluice_memory {
    */
   uint64_t (*request)(void *state, uint64_t now, uint32_t id, uint64_t addr, bool is_write);
   /**
-   * When the model wants to be advanced next, or `SLUICE_NEVER`. Within a second while a request
-   * is not done. Asked after `request` and after `advance`. May be null if `request` never
-   * returns `SLUICE_NEVER`.
+   * When the model wants to be advanced next, or `SLUICE_NEVER`. While a request is not done,
+   * one is to be reported within a second and within 16 million calls of `advance`. Asked after
+   * `request` and after `advance`. May be null if `request` never returns `SLUICE_NEVER`.
    */
   uint64_t (*next_at)(void *state);
   /**

@@ -53,9 +53,9 @@ pub struct Memory {
             is_write: bool,
         ) -> u64,
     >,
-    /// When the model wants to be advanced next, or `SLUICE_NEVER`. Within a second while a request
-    /// is not done. Asked after `request` and after `advance`. May be null if `request` never
-    /// returns `SLUICE_NEVER`.
+    /// When the model wants to be advanced next, or `SLUICE_NEVER`. While a request is not done,
+    /// one is to be reported within a second and within 16 million calls of `advance`. Asked after
+    /// `request` and after `advance`. May be null if `request` never returns `SLUICE_NEVER`.
     pub next_at: Option<unsafe extern "C" fn(state: *mut c_void) -> u64>,
     /// Time goes on to `now`: calls `done(context, id)` for each request that is done by then and
     /// of which `request` did not return the time. May be null together with `next_at`.

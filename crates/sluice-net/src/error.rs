@@ -141,7 +141,8 @@ pub enum FabricError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "deadlock after {at} ps: {packets} packets wait for credits ({links}), {elsewhere} for \
-     these or for a memory; give link.credits more, or another routing"
+     these or for a memory; {}",
+    way_out(*refused)
 )]
 pub struct Deadlock {
     /// When the last event was.
@@ -152,6 +153,18 @@ pub struct Deadlock {
     pub links: String,
     /// Packets that are somewhere else.
     pub elsewhere: usize,
+    /// Answers of memories from outside that could not be.
+    pub refused: u64,
+}
+
+fn way_out(refused: u64) -> String {
+    match refused {
+        0 => "give link.credits more, or another routing".to_owned(),
+        refused => format!(
+            "a memory model gave {refused} answers that are refused: it must report each request \
+             within a second (sluice_memory.h)"
+        ),
+    }
 }
 
 /// Why a fabric stopped by itself.

@@ -355,6 +355,7 @@ impl Fabric {
             packets,
             links: links.join(", "),
             elsewhere: engine.packets.live() - packets,
+            refused: self.refused(),
         }
     }
 

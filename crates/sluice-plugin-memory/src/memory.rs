@@ -18,6 +18,9 @@ type OnAdvance = unsafe extern "C" fn(*mut c_void, u64, Option<OnDone>, *mut c_v
 /// such times stay on the clock.
 const LONGEST: Ps = Ps::from_ms(1_000);
 const LAST: Ps = Ps(1 << 62);
+/// How often in a row a model that owes an answer can be advanced and report nothing. One with a
+/// clock of a nanosecond is given 16 ms.
+const SILENT_MAX: u32 = 1 << 24;
 
 /// A memory model made by an object. Its answers are checked: what cannot be is counted, and the
 /// request is done at once.
@@ -35,6 +38,8 @@ pub struct ObjectMemory {
     advanced: Option<Ps>,
     /// When it last reported a request as done, or began to owe an answer.
     since: Ps,
+    /// How often it was advanced since then.
+    silent: u32,
     refused: Cell<u64>,
     /// Keeps the code mapped.
     _library: Library,
@@ -84,6 +89,7 @@ pub fn load(
         owes: 0,
         advanced: None,
         since: Ps::ZERO,
+        silent: 0,
         refused: Cell::new(0),
         _library: library,
     })
@@ -108,7 +114,7 @@ impl ExternalMemory for ObjectMemory {
             self.owed.resize(index + 1, false);
         }
         if self.owes == 0 {
-            self.since = now;
+            (self.since, self.silent) = (now, 0);
         }
         self.owes += usize::from(!std::mem::replace(&mut self.owed[index], true));
         Answer::Later
@@ -125,7 +131,8 @@ impl ExternalMemory for ObjectMemory {
         // All that is done by then it has reported. It would be advanced to the same time without
         // end.
         let is_past = self.advanced.is_some_and(|now| at <= now.0);
-        let is_refused = is_past || at > last.0;
+        let is_silent = self.owes > 0 && self.silent > SILENT_MAX;
+        let is_refused = is_past || is_silent || at > last.0;
         if at != SLUICE_NEVER && is_refused {
             self.refuse();
         }
@@ -135,9 +142,11 @@ impl ExternalMemory for ObjectMemory {
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let Some(advance) = self.advance else { return };
         self.advanced = Some(now);
+        self.silent = self.silent.saturating_add(1);
         let mut context = Context {
             now,
             since: &mut self.since,
+            silent: &mut self.silent,
             owed: &mut self.owed,
             owes: &mut self.owes,
             refused: &self.refused,
@@ -169,6 +178,7 @@ impl ObjectMemory {
 struct Context<'a> {
     now: Ps,
     since: &'a mut Ps,
+    silent: &'a mut u32,
     owed: &'a mut Vec<bool>,
     owes: &'a mut usize,
     refused: &'a Cell<u64>,
@@ -183,7 +193,7 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
         Some(owed) if *owed => {
             *owed = false;
             *context.owes -= 1;
-            *context.since = context.now;
+            (*context.since, *context.silent) = (context.now, 0);
             (context.done)(PacketId(id));
         }
         // The id is not one of its requests, or was reported before.
