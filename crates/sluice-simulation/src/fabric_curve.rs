@@ -316,3 +316,28 @@ impl Counting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::tests::given;
+
+    /// As on a host and live. The loads that warm the memory up are none of them.
+    #[test]
+    fn loads_are_dealt_out_as_live() {
+        for reads in [0, 1, 33, 70, 99, 100] {
+            let given = Traffic { reads, ..given() };
+            let left = Rc::new(Cell::new(u64::MAX));
+            let mut requests = Requests::new(&given, 0, PAGE_BYTES, &left);
+            let mut is_write = || requests.next().expect("more").is_write;
+            assert!((0..given.size / PAGE_BYTES).all(|_| !is_write()));
+            let mut share = 0;
+            for number in 0..1_000 {
+                share += reads;
+                let is_load = share >= 100;
+                share -= if is_load { 100 } else { 0 };
+                assert_eq!(is_write(), !is_load, "{reads} %, {number}");
+            }
+        }
+    }
+}

@@ -172,11 +172,11 @@ impl Program for HostTraffic {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use sluice_driver::{Start, Store};
 
-    fn given() -> Traffic {
+    pub(crate) fn given() -> Traffic {
         Traffic {
             threads: 1,
             size: 1 << 20,
