@@ -142,6 +142,8 @@ pub enum Error {
     #[error(transparent)]
     SystemRun(#[from] sluice_simulation::SystemError),
     #[error(transparent)]
+    NoMemory(#[from] sluice_simulation::NoMemory),
+    #[error(transparent)]
     Size(#[from] sluice_simulation::SizeError),
     #[error(transparent)]
     Workload(#[from] sluice_kernels::WorkloadError),

@@ -34,6 +34,7 @@ pub const INFO: KernelInfo = KernelInfo {
     source: "GAP, bc",
     published: Some((8180, 11, 394)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes,
     params: &[],
     make: |options| Box::new(Bc::new(options)),
 };

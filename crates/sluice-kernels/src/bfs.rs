@@ -34,6 +34,7 @@ pub const INFO: KernelInfo = KernelInfo {
     source: "Rodinia, bfs",
     published: Some((9130, 25, 1229)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes,
     params: &[],
     make: |options| Box::new(Shared(Bfs::new(options))),
 };

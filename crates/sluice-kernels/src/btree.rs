@@ -39,6 +39,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section V-E, BTree of Mitosis",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 5 * 3,
     params: PARAMS,
     make: |options| Box::new(BTree::new(options)),
 };

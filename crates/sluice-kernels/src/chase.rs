@@ -37,6 +37,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "CXL-SSD-Sim section III-B, membench",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, threads| bytes / 8 / u64::from(threads),
     params: PARAMS,
     make,
 };

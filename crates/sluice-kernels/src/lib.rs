@@ -114,6 +114,9 @@ pub struct KernelInfo {
     /// What a thread uses all the time and no scale divides, such as a network's weights, if that
     /// is more than an L1 has; or 0. By its own parameters.
     pub thread_bytes: fn(&RawConfig) -> u64,
+    /// What it takes, about, of the memory of the machine that runs it: by its own parameters, by
+    /// the bytes of its memory, if its parameters or Table I say these, and by its threads.
+    pub own_bytes: fn(&RawConfig, u64, u32) -> u64,
     /// What it takes beside `seed` and `rounds`.
     pub params: &'static [Param],
     /// Makes a kernel of these options.

@@ -47,6 +47,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section V-E, LIBLINEAR",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 2,
     params: PARAMS,
     make: |options| Box::new(Linear::new(options)),
 };

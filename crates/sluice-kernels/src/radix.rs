@@ -30,6 +30,7 @@ pub const INFO: KernelInfo = KernelInfo {
     source: "Splash-3, radix",
     published: Some((9600, 29, 71)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 2,
     params: &[],
     make: |options| Box::new(Shared(Radix::new(options))),
 };

@@ -11,7 +11,7 @@
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_params::{Declared, Kind, Param, choices};
+use sluice_params::{Declared, Kind, Param, RawConfig, choices};
 use sluice_streams::ycsb::{Chooser, Distribution, Mix, Op};
 use sluice_units::Bytes;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ const SPARE: u64 = 1;
 /// A connection's buffers, and of which the second begins.
 const BUFFERS: u64 = 32 << 10;
 const REPLY_AT: u64 = 16 << 10;
+/// Bytes of our memory for an entry: itself, its value, the value's place, its buckets.
+const EACH_OWN: u64 = 34;
 /// What a copy moves at once.
 const WORD: u64 = 32;
 const ROUND: u64 = 16_384;
@@ -81,6 +83,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section V-E, Redis under YCSB",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |given, bytes, _| bytes / each(given) * EACH_OWN,
     params: PARAMS,
     make: |options| Box::new(Redis::new(options)),
 };
@@ -130,12 +133,20 @@ fn buckets(entries: u64) -> u64 {
     entries.max(BUCKETS_MIN).next_power_of_two()
 }
 
+/// Bytes of a value's string.
+fn value_bytes(given: &RawConfig) -> u64 {
+    (given.read::<u64>("value") + STRING).next_multiple_of(16)
+}
+
+/// Bytes for each entry, with its buckets.
+fn each(given: &RawConfig) -> u64 {
+    ENTRY_BYTES + KEY_BYTES + OBJECT_BYTES + value_bytes(given) + 16
+}
+
 impl Redis {
     fn new(options: &KernelOptions) -> Redis {
-        let payload = options.given.read::<u64>("value");
-        let value_bytes = (payload + STRING).next_multiple_of(16);
-        let each = ENTRY_BYTES + KEY_BYTES + OBJECT_BYTES + value_bytes + 16;
-        let len = (options.bytes() / each).max(64);
+        let value_bytes = value_bytes(&options.given);
+        let len = (options.bytes() / each(&options.given)).max(64);
         let mut arena = Arena::default();
         // A table of 2^n buckets lies behind all smaller ones.
         let tables = arena.array(2 * buckets(len), 8);

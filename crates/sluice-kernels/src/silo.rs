@@ -69,6 +69,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section V-E, Silo",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 10 * 3,
     params: PARAMS,
     make: |options| Box::new(Silo::new(options)),
 };

@@ -71,10 +71,20 @@ impl KernelSpec {
         (self.info.thread_bytes)(&self.given)
     }
 
-    /// The memory that it takes at a scale, as far as one can say before it is made.
+    /// Whether it can be asked for a size.
+    pub fn has_size(&self) -> bool {
+        self.info.params.iter().any(|param| param.key == "bytes")
+    }
+
+    /// What it takes, about, at a scale of the memory of the machine that runs it.
+    pub fn own(&self, scale: u32, threads: u32) -> Bytes {
+        let own = (self.info.own_bytes)(&self.given, self.about(1).0, threads);
+        Bytes(own / u64::from(scale))
+    }
+
+    /// The memory that it has at a scale, as far as one can say before it is made.
     pub fn about(&self, scale: u32) -> Bytes {
-        let is_asked = self.info.params.iter().any(|param| param.key == "bytes");
-        let bytes = match is_asked {
+        let bytes = match self.has_size() {
             true => self.given.read::<Bytes>("bytes").0,
             false => self.info.table_1_bytes(),
         };

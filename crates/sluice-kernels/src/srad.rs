@@ -28,6 +28,7 @@ pub const INFO: KernelInfo = KernelInfo {
     source: "Rodinia, srad_v2",
     published: Some((8160, 24, 75)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 7 * 6,
     params: &[],
     make: |options| Box::new(Shared(Srad::new(options))),
 };

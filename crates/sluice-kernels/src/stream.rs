@@ -38,6 +38,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "McCalpin 1995; CXL-SSD-Sim section III-B",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes,
     params: PARAMS,
     make,
 };

@@ -64,6 +64,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section V-E, XSBench",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes,
     params: PARAMS,
     make: |options| Box::new(XsBench::new(options)),
 };

@@ -113,6 +113,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "N-Store in WHISPER",
     published: Some((9_610, 5, 922)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 14,
     params: &[],
     make,
 };

@@ -7,7 +7,7 @@ use sluice_config::Error;
 use sluice_kernels::WorkloadError;
 use sluice_model::{ConfigError, DeviceConfig, DeviceError};
 use sluice_net::FabricError;
-use sluice_simulation::{FabricRunError, RunError, SystemError};
+use sluice_simulation::{FabricRunError, NoMemory, RunError, SystemError};
 use sluice_streams::SpecError;
 use sluice_units::Bytes;
 use std::path::Path;
@@ -243,6 +243,12 @@ pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
             key: Some((*key).to_owned()),
             value: Some(footprint.to_string()),
             expected: Some(format!("at most {room}")),
+        },
+        SystemError::NoMemory(NoMemory { needed, room, .. }) => Details {
+            class: "WorkloadError",
+            key: Some("workload".to_owned()),
+            value: Some(needed.to_string()),
+            expected: Some(format!("at most {}", room.bytes)),
         },
         SystemError::NoInstructions => Details {
             class: "BadValueError",

@@ -1,5 +1,6 @@
 //! Why a simulation of a system or a fabric ends without a result.
 
+use crate::machine::NoMemory;
 use sluice_model::{ConfigError, DeviceError};
 use sluice_net::{FabricError, Standstill};
 use sluice_units::{Bytes, ClockEnd};
@@ -61,6 +62,9 @@ pub enum SystemError {
         /// What that is.
         room: Bytes,
     },
+    /// The program's own data need more memory than this machine has.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] sluice_trace::Error),

@@ -41,6 +41,8 @@ pub(crate) fn prepare<'a>(
     traces: &mut Traces,
 ) -> Result<Vec<Prepared<'a>>, FabricRunError> {
     let mut hosts = Vec::new();
+    // What the programs take of this machine's memory.
+    let mut own = Bytes(0);
     // By address map: where the next program begins.
     let mut next: Vec<u64> = Vec::new();
     for number in 0..config.requesters.len() {
@@ -69,6 +71,8 @@ pub(crate) fn prepare<'a>(
         if about > MEMORY_MAX {
             return Err(in_group(Box::new(beyond_the_simulator(host, about))));
         }
+        let threads = read.2.threads;
+        own = read.0.fits_machine(host, threads, own).map_err(in_group)?;
         let mut made = make(host, requester, name, seed, read).map_err(in_group)?;
         made.base = next[map];
         made.group_name.clone_from(&group.name);

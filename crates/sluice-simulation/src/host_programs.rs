@@ -1,5 +1,6 @@
 //! What simulated hosts of a fabric run: kernels, and traces.
 
+use crate::machine::fits_machine;
 use sluice_host::Program;
 use sluice_kernels::{KernelOptions, KernelSpec};
 use sluice_net::{HostGroup, HostProgram};
@@ -110,6 +111,22 @@ impl Source {
         match self {
             Source::Kernel(kernel) => kernel.about(scale),
             Source::Trace(..) => Bytes(0),
+        }
+    }
+
+    /// Whether a kernel's own data have room in this machine's memory, as [`fits_machine`].
+    pub(crate) fn fits_machine(
+        &self,
+        host: &HostGroup,
+        threads: u32,
+        before: Bytes,
+    ) -> Result<Bytes, HostError> {
+        match self {
+            Source::Kernel(kernel) => {
+                let name = host.runs.name();
+                Ok(fits_machine(&name, kernel, host.scale, threads, before)?)
+            }
+            Source::Trace(..) => Ok(before),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::SystemError;
 use crate::device::{flash, lines, served, write_log};
 use crate::error::SIMULATOR;
+use crate::machine::fits_machine;
 use crate::messages;
 use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_config::System;
@@ -89,6 +90,8 @@ impl SystemPlan<'_> {
         if about.0 / 2 > ready.room().1.0 || about > MEMORY_MAX {
             ready.fits(self.kernel.info.name, about, self.run.scale)?;
         }
+        let scale = self.run.scale;
+        fits_machine(self.run.workload, &self.kernel, scale, threads, Bytes(0))?;
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
             threads,
             scale: self.run.scale,

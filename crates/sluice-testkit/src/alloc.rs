@@ -6,7 +6,9 @@ use std::cell::Cell;
 thread_local! {
     // Constant and without a destructor, so that counting itself never allocates.
     static COUNTS: Cell<Counts> =
-        const { Cell::new(Counts { calls: 0, touched_bytes: 0, zeroed_bytes: 0 }) };
+        const { Cell::new(Counts {
+            calls: 0, touched_bytes: 0, zeroed_bytes: 0, held_bytes: 0, most_bytes: 0,
+        }) };
 }
 
 /// The system's allocator, counting for each thread. Declare one as `#[global_allocator]`.
@@ -21,6 +23,10 @@ pub struct Counts {
     pub touched_bytes: u64,
     /// Bytes asked for as zeroes, which the operating system gives without touching them.
     pub zeroed_bytes: u64,
+    /// Bytes that are not given back; of what another thread was given, none.
+    pub held_bytes: u64,
+    /// The most that these were.
+    pub most_bytes: u64,
 }
 
 impl CountingAlloc {
@@ -35,6 +41,14 @@ fn count(touched: usize, zeroed: usize) {
     counts.calls += 1;
     counts.touched_bytes += touched as u64;
     counts.zeroed_bytes += zeroed as u64;
+    counts.held_bytes += (touched + zeroed) as u64;
+    counts.most_bytes = counts.most_bytes.max(counts.held_bytes);
+    COUNTS.set(counts);
+}
+
+fn give_back(bytes: usize) {
+    let mut counts = COUNTS.get();
+    counts.held_bytes = counts.held_bytes.saturating_sub(bytes as u64);
     COUNTS.set(counts);
 }
 
@@ -54,12 +68,14 @@ unsafe impl GlobalAlloc for CountingAlloc {
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        give_back(layout.size());
         count(new_size, 0);
         // SAFETY: the caller's guarantees are those that the system's allocator asks for.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        give_back(layout.size());
         // SAFETY: the caller's guarantees are those that the system's allocator asks for.
         unsafe { System.dealloc(ptr, layout) }
     }

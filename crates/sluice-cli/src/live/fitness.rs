@@ -9,6 +9,7 @@
 use crate::error::Error;
 use crate::settings::{DeviceArgs, key_and_value};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
+use sluice_simulation::Room;
 use sluice_units::{PAGE_BYTES, round_bytes};
 
 /// A setting that can be simulated only.
@@ -146,21 +147,11 @@ fn given<'a>(args: &DeviceArgs, obstacles: &'a [Obstacle]) -> Option<&'a Obstacl
     obstacles.iter().find(is_given)
 }
 
-/// The bytes of this host's memory, if the kernel says.
-pub fn host_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let total = info.lines().find_map(|line| {
-        let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?;
-        kib.trim().parse::<u64>().ok()
-    });
-    total.map(|kib| kib << 10)
-}
-
-/// What is cached lies in this host's memory.
+/// What is cached lies in this machine's memory.
 fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
     let cache = u64::from(config.cache.pages) * config.page_bytes();
-    match host_memory() {
-        Some(total) if cache > total => {
+    match Room::here() {
+        Some(room) if cache > room.bytes.0 => {
             let given = |key| config.raw().get(key).unwrap_or_default();
             let capacity = given("cache.capacity");
             let of = match capacity.ends_with('%') {
@@ -168,10 +159,11 @@ fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
                 false => String::new(),
             };
             let why = format!(
-                "that is {}{of} and a live cache lies in this host's memory, which has {}; give \
-                 less, such as 1GiB, or simulate (sluice sim)",
+                "that is {}{of} and a live cache lies in memory, of which {} {}; give less, such \
+                 as 1GiB, or simulate (sluice sim)",
                 round_bytes(cache),
-                round_bytes(total)
+                room.of,
+                round_bytes(room.bytes.0)
             );
             Err(Error::value("`cache.capacity`", capacity, why))
         }
@@ -213,7 +205,7 @@ mod tests {
             };
             let told = refused.to_string();
             // This refusal depends on the host and not on the preset.
-            if told.contains("this host's memory") {
+            if told.contains("a live cache lies in memory") {
                 continue;
             }
             assert!(told.contains(&format!("\"{name}\"")), "{told}");

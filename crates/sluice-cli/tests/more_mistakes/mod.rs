@@ -292,7 +292,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "curve --on host --size 2TiB --pace 0ns",
         "bad value for --size: \"2TiB\"; regions of 8 threads and the dependent loads (--chase) \
-         take 16 TiB, but this host has ",
+         take 16 TiB, but this machine has ",
     ),
     (
         "curve --system base-cssd --set host.start=empty",

@@ -1,6 +1,7 @@
 //! What is refused, and how.
 
 use crate::command::{SMALL, refusal, sluice};
+use sluice_testkit::child;
 
 #[test]
 fn bad_input_is_one_line_that_says_what_would_do() {
@@ -76,6 +77,48 @@ fn bad_input_is_one_line_that_says_what_would_do() {
 fn a_program_that_is_far_too_large_is_not_made() {
     let message = refusal("dram-only", &["--workload", "btree:bytes=10TB"]);
     let said = "btree uses 1250GB at scale 8, but host.memory";
+    assert!(message.contains(said), "{message}");
+}
+
+/// A program whose data take more than this process can have was killed without a word. A limit of
+/// address space stands for that of a control group, which only the superuser sets.
+#[test]
+fn a_program_that_this_machine_has_no_memory_for_is_not_made() {
+    let within = |words: &[&str]| {
+        let limited = "ulimit -v 4194304; exec \"$0\" \"$@\"";
+        let mut shell = child::program("sh");
+        shell.args(["-c", limited, env!("CARGO_BIN_EXE_sluice")]);
+        let output = shell.args(words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    };
+    let room = "of this machine's memory, but the limit of address space (ulimit -v) is 4 GiB; \
+                give a larger scale, or the workload fewer `bytes`";
+    for (workload, takes) in [
+        ("stream:bytes=30GB", "27.9 GiB"),
+        ("redis:bytes=30GB,value=8", "7.92 GiB"),
+    ] {
+        let said = format!("workload: {workload} at scale 1 takes about {takes} {room}");
+        let system = "sim --system base-cssd --set device.capacity=40GiB --set \
+                      ftl.gc_threshold=2 --scale 1 --workload";
+        let words: Vec<&str> = system.split(' ').chain([workload]).collect();
+        let message = within(&words);
+        assert!(message.contains(&said), "{message}");
+        let fabric = ["fabric", "run", "esf", "--workload", workload];
+        assert!(within(&fabric).contains(&said), "{said}");
+    }
+    // Each host has room alone.
+    let hosts = "[[requesters]]\nname = \"cpu\"\ncount = 3\nsystem = \"cxl-ssd-sim\"\n\
+                 workload = \"stream:bytes=2GB\"\n\
+                 [[endpoints]]\nname = \"m\"\ncapacity = \"16GiB\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hosts.toml");
+    std::fs::write(&file, hosts).unwrap();
+    let message = within(&["fabric", "run", file.to_str().unwrap()]);
+    let said = "requester group `cpu`: workload: stream:bytes=2GB at scale 1 takes about 1.86 GiB \
+                of this machine's memory, beside 3.73 GiB of other hosts' programs, but the limit";
     assert!(message.contains(said), "{message}");
 }
 

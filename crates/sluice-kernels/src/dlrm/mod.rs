@@ -76,6 +76,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "Meta's DLRM",
     published: Some((12_350, 32, 51)),
     thread_bytes,
+    own_bytes: |_, bytes, _| bytes / 10 * 9,
     params: PARAMS,
     make: |options| Box::new(Dlrm::new(options)),
 };

@@ -53,6 +53,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section IV, in place of mcf of SPEC CPU2017",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 10 * 7,
     params: PARAMS,
     make: |options| Box::new(Simplex::new(options)),
 };

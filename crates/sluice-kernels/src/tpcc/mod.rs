@@ -70,6 +70,7 @@ pub const INFO: KernelInfo = KernelInfo {
     source: "N-Store in WHISPER",
     published: Some((15_770, 36, 10)),
     thread_bytes: |_| 0,
+    own_bytes: |_, bytes, _| bytes / 100,
     params: &[],
     make,
 };

@@ -6,6 +6,8 @@
 
 use super::super::{Arena, Array, Loaded, Recorder};
 
+/// Bytes of our memory for a pair: its slot, and its share of the index.
+pub(super) const OWN: u64 = 50;
 /// Entries of a line of 64 bytes: a hash and an offset each.
 const PER_LINE: usize = 4;
 const LINES: usize = 256;

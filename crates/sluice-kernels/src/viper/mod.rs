@@ -17,7 +17,7 @@ mod index;
 use super::share::{Frame, Phased, Shared, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use crate::Mismatch;
-use index::{Found, Index};
+use index::{Found, Index, OWN};
 
 use sluice_params::{Kind, Param};
 use sluice_streams::zipf::Zipf;
@@ -110,6 +110,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "Viper, VLDB 2021; CXL-SSD-Sim section III-C",
     published: None,
     thread_bytes: |_| 0,
+    own_bytes: |given, _, _| OWN * (given.read::<u64>("records") + given.read::<u64>("ops")),
     params: PARAMS,
     make,
 };

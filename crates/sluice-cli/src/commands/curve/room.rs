@@ -1,7 +1,6 @@
 //! Whether what a curve touches has room.
 
 use crate::error::Error;
-use crate::live::fitness::host_memory;
 use sluice_driver::Traffic;
 use sluice_units::{Bytes, round_bytes};
 
@@ -37,14 +36,14 @@ impl Room {
     }
 }
 
-/// Refuses more than this host's memory: the kernel would swap, or kill.
+/// Refuses more than this machine's memory: the kernel would swap, or kill.
 pub fn on_host(traffic: &Traffic) -> Result<(), Error> {
-    let Some(bytes) = host_memory() else {
+    let Some(here) = sluice_simulation::Room::here() else {
         return Ok(());
     };
     let room = Room {
-        of: "this host has",
-        bytes,
+        of: here.of,
+        bytes: here.bytes.0,
         more: "",
     };
     room.takes(traffic)

@@ -9,7 +9,7 @@ use sluice_host::CacheSize;
 use sluice_host::Program;
 use sluice_kernels::KernelOptions;
 use sluice_replay::Placement;
-use sluice_simulation::Recorded;
+use sluice_simulation::{Recorded, fits_machine};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::path::PathBuf;
@@ -77,6 +77,7 @@ impl ReplayArgs {
     pub fn record(&self, seed: u64) -> Result<Option<Recorded>, Error> {
         let (workload, recording) = if let Some(text) = &self.workload {
             let spec = parse_kernel(text, seed)?;
+            fits_machine(text, &spec, self.scale, self.threads, Bytes(0))?;
             let mut kernel = (spec.info.make)(&KernelOptions {
                 threads: self.threads,
                 scale: self.scale,
