@@ -127,7 +127,7 @@ def test_both_sides_of_a_tolerance(
     assert not allowed.allows(1, math.nan) and not allowed.allows(math.nan, 1)
 
 
-@pytest.mark.parametrize("text", ["25", "% 25", "", "ten %", "-5 %"])
+@pytest.mark.parametrize("text", ["25", "% 25", "", "ten %", "-5 %", "1.2.3 %", ". %"])
 def test_other_words_are_no_tolerance(text: str) -> None:
     with pytest.raises(ValueError, match="25 %"):
         Tolerance.read(text)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from sluice import quantity
 from sluice.report import sizes, svg, units
+from sluice.report.charts import Chart
 from sluice.reproduce import draw
 from sluice.reproduce.tolerance import Tolerance
 
@@ -157,3 +158,17 @@ def test_no_axis_has_an_exponent(scale: str) -> None:
     assert not [word for word in words if "e" in word or "10^" in word]
     assert [word for word in words if word.endswith(" M")]
     assert axes.yaxis.get_offset_text().get_text() == ""
+
+
+@pytest.mark.parametrize(("ends", "told"), [
+    ((0, 35), ["0 B", "8 MiB", "16 MiB", "24 MiB", "32 MiB"]),
+    ((0, 0.25), ["0 B", "64 KiB", "128 KiB", "192 KiB", "256 KiB"]),
+    ((1000, 3000), ["1 GiB", "1.5 GiB", "2 GiB", "2.5 GiB"])])
+def test_places_of_a_heat_map_are_round(ends: tuple[float, float], told: list[str]) -> None:
+    """A map of 256 KiB had 51.2 and 153.6 KiB at its axis."""
+    chart = Chart("heat", "", "", "", "", "time", "mebibytes", (0, 1), ends, [])
+    figure = Figure()
+    axes = figure.add_subplot()
+    svg._axes(axes, chart, svg.SHAPES[0])
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in axes.get_yticklabels()] == told

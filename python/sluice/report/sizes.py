@@ -99,7 +99,7 @@ def _drawings(result: Table, name: str, paint: Callable[[Axes, Table], None]) ->
         axes.set_xlabel("size of the cache")
         most = (result.number("footprint_bytes") or 1) * 1.02
         axes.set_xlim(0, most)
-        axes.xaxis.set_major_locator(FixedLocator(_round_sizes(most, places)))
+        axes.xaxis.set_major_locator(FixedLocator(units.round_sizes(0, most, places)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size(x) if x else "0"))
         # The lowest word of the y axis and the first of the x axis share a corner.
         axes.tick_params(axis="x", pad=9)
@@ -108,14 +108,6 @@ def _drawings(result: Table, name: str, paint: Callable[[Axes, Table], None]) ->
     return [Markup(svg.element(f"{slug}-{shape.name}", name, (shape.width, shape.height),
                                partial(on, places=shape.width // _PLACE)))
             for shape in svg.SHAPES]
-
-
-def _round_sizes(most: float, places: int) -> list[int]:
-    """Multiples of a power of two, as sizes of caches are; so many at most, beside nothing."""
-    step = 1
-    while most / step > places:
-        step *= 2
-    return list(range(0, int(most) + 1, step))
 
 
 def _hit_ratios(axes: Axes, result: Table) -> None:

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from sluice.report import units
-from sluice.report.charts import DECADES, Chart, Image, Series
+from sluice.report.charts import DECADES, MIB, Chart, Image, Series
 
 PALETTE = 8
 BAND_WIDTH, LINE_WIDTH = 6.5, 1.9
@@ -28,6 +28,8 @@ BAND_ALPHA = 0.38
 HEAT_RGB = (0.85, 0.33, 0.1)
 # The weakest colour is of so many times fewer misses than the strongest.
 HEAT_DECADES = 1e3
+# Sizes along an axis, at most.
+_PLACES = 7
 _MARKERS = ("o", "s", "^", "D")
 # The markers in the key of a page, whose lines have no points while each has a colour of its own.
 POINTS = ("", "M11 2h8v8h-8z", "M15 1l5 9h-10z", "M15 1l5 5-5 5-5-5z")
@@ -194,7 +196,10 @@ def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
         axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:.0f} %"))
     elif chart.y_scale == "mebibytes":
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.size(y * (1 << 20))))
+        least, most = (edge * MIB for edge in chart.y_range)
+        places = [at / MIB for at in units.round_sizes(least, most, _PLACES)]
+        axes.yaxis.set_major_locator(FixedLocator(places))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.size(y * MIB)))
     else:
         numbers(axes.yaxis)
     low, high = chart.y_range

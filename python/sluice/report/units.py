@@ -103,6 +103,15 @@ def size(value: float) -> str:
     return number(value, "B")
 
 
+def round_sizes(least: float, most: float, places: int) -> list[int]:
+    """Multiples of a power of two, as sizes are, between the two; so many at most, beside the
+    first."""
+    step = 1
+    while (most - least) / step > places:
+        step *= 2
+    return list(range(math.ceil(least / step) * step, int(most) + 1, step))
+
+
 def parse_duration_ns(text: str | None) -> float | None:
     """The nanoseconds of a configuration value such as ``40us``; ``None`` if it is none."""
     match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zµ]+)\s*", text or "")

@@ -71,6 +71,6 @@ class Tolerance:
         return abs(ours - published) / scale
 
 
-_NUMBER = r"([0-9.]+)"
+_NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _FORMS = {"relative": rf"{_NUMBER} ?%", "points": rf"{_NUMBER} points?",
           "factor": rf"factor {_NUMBER}", "absolute": rf"by {_NUMBER}"}

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from typing import Any
 
 from sluice.quantity import written
@@ -68,6 +68,10 @@ def read_range(first: Any, last: Any, scale: str) -> Range:
         raise ValueError(f"{first} and {last} have two units; write both in the same")
     if not low < high:
         raise ValueError(f"it goes up, and {first} is not below {last}")
+    whole = max(low.adjusted(), high.adjusted(), 0) + 1 + max(digits, more)
+    if whole > getcontext().prec:
+        raise ValueError(f"{first} to {last} takes numbers of {whole} digits; {getcontext().prec}"
+                         " are the most")
     if scale == "log" and low <= 0:
         raise ValueError(f"on a logarithmic scale it begins above 0, not at {first}")
     return Range(low, high, Decimal(1).scaleb(-max(digits, more)), unit, scale == "log")
