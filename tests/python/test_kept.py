@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from sluice.reproduce.engines import Program
+from sluice.reproduce.engines.local import Local
 from sluice.reproduce.kept import Kept
-from sluice.reproduce.runner import put
+from sluice.reproduce.runner import Runner, put
 
 ONE, TWO, THREE = (str(digit) * 24 for digit in (1, 2, 3))
 
@@ -92,3 +94,20 @@ def test_what_ends_a_write_leaves_no_half_of_a_file(
         put(tmp_path / "results.json", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     assert (tmp_path / "results.json").read_bytes() == b"old"
+
+
+def test_results_share_the_texts_of_their_settings(tmp_path: Path) -> None:
+    """They were half of what thousands of results took."""
+    sluice = tmp_path / "sluice"
+    sluice.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 1 && exit\n"
+                      'echo "{\\"n\\": $1, \\"config\\": {\\"cache.capacity\\": \\"64 MiB\\"}}"\n')
+    sluice.chmod(0o755)
+    runner = Runner(Program(sluice), tmp_path / "runs.jsonl", Local(1))
+    runner.run([("1",), ("2",)], lambda *_: None)
+    again = Runner(Program(sluice), tmp_path / "runs.jsonl", Local(1))
+    again.run([("2",)], lambda *_: None)
+    one, two = runner.results["1",]["config"], runner.results["2",]["config"]
+    three = again.results["2",]["config"]
+    assert one == {"cache.capacity": "64 MiB"}
+    assert {id(text) for config in (one, two, three) for text in config.values()} == {
+        id(one["cache.capacity"])}
