@@ -305,3 +305,20 @@ def test_the_ends_of_a_measure_are_named_by_what_they_share(lab: Lab) -> None:
     assert "from 1 (1us, work 1) to 8 (2us, work 4)." in (lab.out / "index.html").read_text()
     whole = [["1", "2"], ["2", "1"]]
     assert results._where(["load", "work"], whole) == "2 of them"
+
+
+def test_a_part_that_some_runs_lack_is_measured_in_the_others(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the first had none nothing ran, and where another had none all ran for nothing."""
+    lab.sluice.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 1 && exit\n"
+                          'echo "{\\"time_s\\": 1, \\"log\\": $3}"\n')
+    for order in ("'null', '{\"n\": 7}'", "'{\"n\": 7}', 'null'"):
+        lab.out.mkdir(exist_ok=True)
+        assert sweep(lab, f"measures = ['log.n']\n[grid]\nlog = [{order}]\n", "--", "sim") == 0
+        told = json.loads((lab.out / "results.json").read_text())["runs"]
+        assert {run["values"]["log.n"] for run in told} == {7, None}
+    capsys.readouterr()
+    for wrong in ("log.m", "time_s.n", "lag.n"):
+        runs = f"measures = ['{wrong}']\n[grid]\nlog = ['null', '{{\"n\": 7}}']\n"
+        assert sweep(lab, runs, "--", "sim") == 2
+        assert f"no number '{wrong}' in the output of `sluice sim" in capsys.readouterr().err

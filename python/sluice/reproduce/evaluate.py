@@ -150,8 +150,11 @@ def _pointed(result: Any, metric: Metric, words: Mapping[str, str], name: str, r
 
 
 def _at(value: Any, pointer: str) -> Any:
-    """What a JSON pointer leads to. Raises ``LookupError`` if nothing is there."""
+    """What a JSON pointer leads to. Of a part that is ``null`` no number exists either. Raises
+    ``LookupError`` if nothing is there."""
     for part in pointer.split("/")[1:]:
+        if value is None:
+            return None
         if isinstance(value, list) and part.isdigit():
             value = value[int(part)]
         elif isinstance(value, dict):

@@ -96,7 +96,7 @@ class Session:
         # of a second to import, which is as well spent while the others run.
         live = self._plan.experiment.live
         self._runner.run([runs[0].arguments], progress.told, alone=live)
-        self._measured(runs[:1])
+        self._measured(runs)
         threading.Thread(target=_writers, name="import").start()
         with _all_kept():
             self._runner.run(labels, progress.told, alone=live)
@@ -171,11 +171,22 @@ class Session:
         used = {name for formula in derived.values() for name in formula.names}
         planned = dataclasses.replace(planned, derived=derived, metrics=metrics(sorted(used)))
         for name in planned.metrics:
-            if name not in there:
+            if name not in there and not self._is_elsewhere(name, there, runs):
                 raise ExperimentError(f"no number {name!r} in the output of `sluice"
                                       f" {' '.join(run.arguments)}`; there is"
                                       f" {_nearest(name, there)}")
         return planned
+
+    def _is_elsewhere(self, name: str, there: Mapping[str, float | None], runs: Sequence[Run]
+                      ) -> bool:
+        """Whether one of the runs has a number of a part that the first one has not: of a write
+        log, say, where ``none`` is one of its sizes."""
+        keys = name.split(".")
+        parts = (".".join(keys[:end]) for end in range(1, len(keys)))
+        done = self._runner.results
+        return any(there.get(part, 0) is None for part in parts) and any(
+            run.arguments not in done or name in dict(_numbers(done[run.arguments]))
+            for run in runs)
 
     def _price(self, runs: Sequence[Run]) -> None:
         """Adds to each result what its memory costs, if that was asked for."""
