@@ -83,7 +83,7 @@ impl<A: Artifact> Host<'_, A> {
 
     /// Ends stretches of the timeline of so much time that are over.
     pub fn sample(&mut self, every: Ps) {
-        while self.now.saturating_sub(self.sampled.at) >= every {
+        while self.until().saturating_sub(self.sampled.at) >= every {
             let totals = Sample {
                 at: self.sampled.at + every,
                 ..self.totals()
@@ -91,6 +91,11 @@ impl<A: Artifact> Host<'_, A> {
             let before = std::mem::replace(&mut self.sampled, totals);
             self.timeline.push(totals.since(&before, self.began));
         }
+    }
+
+    /// Up to when the time of the run counts.
+    fn until(&self) -> Ps {
+        self.ended.unwrap_or(self.now)
     }
 
     /// Counts since counting began.
@@ -113,15 +118,16 @@ impl<A: Artifact> Host<'_, A> {
     /// The counts since counting began. They have no device's counters if the host's device is
     /// behind a port.
     pub fn results(&self) -> HostStats {
-        let time = self.now.saturating_sub(self.began);
+        let now = self.until();
+        let time = now.saturating_sub(self.began);
         let sum = |of: fn(&Core<A>) -> u64| self.cores.iter().map(of).sum();
         let mut levels = [LevelStats::default(), LevelStats::default(), self.l3.stats];
         for core in &self.cores {
             levels[0].add(&core.stats.levels[0]);
             levels[1].add(&core.stats.levels[1]);
-            levels[0].mshr_wait += core.misses.waiting.upto(self.now);
+            levels[0].mshr_wait += core.misses.waiting.upto(now);
         }
-        levels[2].mshr_wait = self.l3.waiting.upto(self.now);
+        levels[2].mshr_wait = self.l3.waiting.upto(now);
         let mut memory = self.memory.stats().clone();
         memory.migration.shootdowns = self.shootdowns;
         HostStats {
@@ -129,8 +135,8 @@ impl<A: Artifact> Host<'_, A> {
             loads: sum(|core| core.stats.loads),
             stores: sum(|core| core.stats.stores),
             time,
-            until: self.now,
-            cores: self.core_time(time),
+            until: now,
+            cores: self.core_time(now, time),
             levels,
             tlb_misses: sum(|core| core.stats.tlb_misses),
             switches: self.switches,
@@ -146,15 +152,15 @@ impl<A: Artifact> Host<'_, A> {
 
     /// Where the time of the cores went: what is neither computation, switching nor idle is
     /// memory.
-    fn core_time(&self, time: Ps) -> CoreTime {
+    fn core_time(&self, now: Ps, time: Ps) -> CoreTime {
         let mut total = CoreTime::default();
         for (core, spent) in self.cores.iter().zip(&self.spent) {
             let mut idle = spent.idle;
             if core.thread.is_none() {
-                idle += self.now.saturating_sub(spent.since);
+                idle += now.saturating_sub(spent.since);
             }
             let idle = idle.min(time);
-            let left = spent.since - self.now;
+            let left = spent.since - now;
             let switching = (spent.switching - left).min(time.saturating_sub(idle));
             let busy = time.saturating_sub(idle).saturating_sub(switching);
             let compute = core.compute().min(busy);

@@ -161,7 +161,7 @@ impl<A: Artifact> Host<'_, A> {
     }
 
     fn read_done(&mut self, now: Ps, tag: u32, reply: &Reply) {
-        let before = self.begin_answer(now);
+        self.begin_answer(now);
         let port = self.port.as_mut().expect("a host with a port");
         let line = std::mem::replace(&mut port.lines[tag as usize], NO_LINE);
         let (asked_at, waiters) = &mut port.reads[tag as usize];
@@ -177,7 +177,6 @@ impl<A: Artifact> Host<'_, A> {
         let port = self.port.as_mut().expect("a host with a port");
         port.reads[tag as usize].1 = waiters;
         port.free_reads.push(tag);
-        self.now = before.unwrap_or(self.now);
     }
 
     fn write_done(&mut self, now: Ps, tag: u32, reply: &Reply) {
@@ -186,21 +185,16 @@ impl<A: Artifact> Host<'_, A> {
         port.free_writes.push(tag);
         self.memory.answered(asked_at, now, true, reply);
         if let Some(core) = flushes {
-            let before = self.begin_answer(now);
+            self.begin_answer(now);
             self.cores[core as usize].arrived(self.now);
             self.wake(core as usize);
-            self.now = before.unwrap_or(self.now);
         }
     }
 
-    /// The time of an answer begins. Returns the time to go back to: what comes to cores without
-    /// threads, for stores and flushes that have retired, ends no run later.
-    fn begin_answer(&mut self, now: Ps) -> Option<Ps> {
-        let is_idle = self.cores.iter().all(|core| core.thread.is_none());
-        let before = self.now;
-        self.now = now.max(before);
+    /// The time of an answer begins.
+    fn begin_answer(&mut self, now: Ps) {
+        self.now = self.now.max(now);
         self.note(self.now.0);
-        is_idle.then_some(before)
     }
 
     /// The line that misses waited for has come, or a long-delay message.

@@ -83,6 +83,8 @@ pub struct Host<'a, A = NoArtifact> {
     pub(super) retired: u64,
     /// When counting began.
     pub(super) began: Ps,
+    /// When the last thread ended. What its stores still wait for makes no run longer.
+    pub(super) ended: Option<Ps>,
     /// The device's counters then.
     pub(super) device_began: Stats,
     pub(super) switches: u64,
@@ -179,6 +181,7 @@ impl<'a, A: Artifact> Host<'a, A> {
             sched: Scheduler::new(config.threads, config.scheduling, config.seed),
             retired: 0,
             began: Ps::ZERO,
+            ended: None,
             device_began: Stats::default(),
             switches: 0,
             shootdowns: 0,
@@ -239,12 +242,8 @@ impl<'a, A: Artifact> Host<'a, A> {
         let Some((at, event)) = self.events.pop() else {
             return false;
         };
-        // A line for stores that have retired, of a thread that has gone, ends no run later.
-        let is_late = |core: u32| self.cores[core as usize].thread.is_none();
-        if !matches!(event, Event::Line { core, .. } if is_late(core)) {
-            self.run_memory(at);
-            self.now = at;
-        }
+        self.run_memory(at);
+        self.now = at;
         self.handle(event);
         true
     }

@@ -92,6 +92,7 @@ impl<A: Artifact> Host<'_, A> {
         }
         self.note(u64::from(thread));
         self.release();
+        self.ends();
         self.spent[number].since = self.now;
         self.fill_idle();
     }
@@ -117,10 +118,19 @@ impl<A: Artifact> Host<'_, A> {
             Step::End => {
                 self.sched.threads[thread as usize].state = State::Ended;
                 self.release();
+                self.ends();
             }
             Step::More | Step::Barrier | Step::Mark(_) => self.sched.wake(thread),
         }
         self.fill_idle();
+    }
+
+    /// Notes it if the last thread has ended.
+    fn ends(&mut self) {
+        let mut threads = self.sched.threads.iter();
+        if threads.all(|thread| thread.state == State::Ended) {
+            self.ended = Some(self.now);
+        }
     }
 
     /// Lets the threads go if all are at the barrier.

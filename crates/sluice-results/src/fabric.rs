@@ -87,7 +87,8 @@ pub struct FabricHost {
     pub loads: u64,
     /// Stores retired.
     pub stores: u64,
-    /// Simulated time from its last event before counting began to its last one, s.
+    /// Simulated time from its last event before counting began to its last one, or to the end of
+    /// its last thread, s.
     pub time_s: f64,
     /// Instructions in a cycle of one core.
     pub ipc: Option<f64>,

@@ -123,7 +123,8 @@ class FabricHost:
     system: str
     """Name or file of the system whose host it is."""
     time_s: float
-    """Simulated time from its last event before counting began to its last one, s."""
+    """Simulated time from its last event before counting began to its last one, or to the end of
+    its last thread, s."""
     workload: str
     """The kernel that it runs, or `trace:` and the file that it replays."""
 

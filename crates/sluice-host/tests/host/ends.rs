@@ -117,3 +117,21 @@ fn a_merge_is_a_hit_of_its_level() {
         assert_eq!([l1, l2], due, "{loads:?}");
     }
 }
+
+/// A run ended when the last of its stores had an MSHR, and not when its thread did.
+#[test]
+fn what_stores_wait_for_makes_no_run_longer() {
+    for mshrs in [1, 2, 512] {
+        let mut host = host();
+        host.cpu.l1.mshrs = mshrs;
+        let stores = Loop::new(1, vec![store(0, 3)], 4096, 10);
+        let stats = run(&host, expander(), stores);
+        assert_eq!(
+            (stats.time, stats.until),
+            (CYCLE * 10, CYCLE * 10),
+            "{mshrs}"
+        );
+        assert_eq!(stats.cores.compute, stats.time);
+        assert_eq!(stats.memory.requests.total(), 10);
+    }
+}
