@@ -173,7 +173,9 @@ fn tlb(raw: &RawConfig) -> Result<Tlb, ConfigError> {
     let given = TlbParams::new(raw);
     let TlbParams { entries, ways, .. } = given;
     if !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
-        let message = format!("not a power of two of sets of {ways} entries");
+        let message = format!(
+            "not a power of two of sets of {ways} entries; give {ways} times a power of two"
+        );
         return Err(raw.impossible(&["tlb.entries", "tlb.ways"], message));
     }
     Ok(Tlb {
@@ -336,8 +338,10 @@ impl MigrationChecker<'_> {
     fn astriflash(&self) -> Result<AstriFlash, ConfigError> {
         let (pages, ways) = (self.budget(1)?, self.given.astriflash_ways);
         if !pages.is_multiple_of(ways) || !(pages / ways).is_power_of_two() {
-            let message =
-                format!("not a power of two of sets of {ways} pages of {PAGE_BYTES} bytes");
+            let set = u64::from(ways) * PAGE_BYTES;
+            let message = format!(
+                "not a power of two of sets of {ways} pages; give {set}B times a power of two"
+            );
             let keys = ["migration.capacity", "migration.astriflash_ways"];
             return Err(self.raw.impossible(&keys, message));
         }

@@ -150,7 +150,8 @@ fn what_cannot_be_together_is_refused_with_what_would_do() {
         ),
         (
             &[("tlb.entries", "1000")],
-            "tlb.entries = 1000, tlb.ways = 12: not a power of two of sets of 12 entries",
+            "tlb.entries = 1000, tlb.ways = 12: not a power of two of sets of 12 entries; \
+             give 12 times a power of two",
         ),
         (
             &[("cpu.cycle", "0ps")],
@@ -185,7 +186,7 @@ fn what_cannot_be_together_is_refused_with_what_would_do() {
                 ("migration.astriflash_ways", "3"),
             ],
             "migration.capacity = 2GiB, migration.astriflash_ways = 3: not a power of two of \
-             sets of 3 pages",
+             sets of 3 pages; give 12288B times a power of two",
         ),
     ];
     for (pairs, said) in cases {
