@@ -167,12 +167,30 @@ fn way_out(refused: u64) -> String {
     }
 }
 
+/// Packets wait for each other, while others go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "deadlock of a part by {at} ps: {packets} packets wait for credits that only they hold \
+     ({links}); give link.credits more, or another routing"
+)]
+pub struct Stuck {
+    /// When that was found.
+    pub at: u64,
+    /// Packets that wait for a credit.
+    pub packets: usize,
+    /// The directions of links for which they wait.
+    pub links: String,
+}
+
 /// Why a fabric stopped by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Standstill {
     /// Packets wait for each other.
     #[error(transparent)]
     Deadlock(#[from] Deadlock),
+    /// Packets wait for each other, and the others went on to the end.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
     /// It came to the end of its clock.
     #[error(transparent)]
     ClockEnd(#[from] ClockEnd),

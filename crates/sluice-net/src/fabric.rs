@@ -6,7 +6,7 @@ use super::coherence::CoherenceStats;
 use super::config::FabricConfig;
 use super::endpoint::{Endpoint, ExternalMemory};
 use super::engine::{Done, Engine, Event};
-use super::error::{Deadlock, FabricError, Imbalance, Standstill};
+use super::error::{Deadlock, FabricError, Imbalance, Standstill, Stuck};
 use super::graph::Graph;
 use super::ids::{DirectionId, EndpointId, RequesterId};
 use super::link::Links;
@@ -300,13 +300,13 @@ impl Fabric {
     ) -> Result<(), Standstill> {
         self.begin_issuing();
         let warm = self.engine.completed.saturating_add(length.warmup);
-        if self.run_until(warm, watch, &mut |_| ())? {
+        let mut goes_on = self.run_until(warm, watch, &mut |_| ())?;
+        if goes_on {
             self.begin();
             let all = self.engine.completed.saturating_add(length.requests);
-            self.run_until(all, watch, done)?;
+            goes_on = self.run_until(all, watch, done)?;
         }
-        self.end();
-        Ok(())
+        self.end_run(goes_on)
     }
 
     /// False if `watch` said no.
@@ -344,18 +344,36 @@ impl Fabric {
 
     /// Which packets wait, and for which links, when no event is left.
     fn deadlock(&self) -> Deadlock {
-        let engine = &self.engine;
-        let (mut packets, mut links) = (0, Vec::new());
-        for (direction, waiting) in engine.links.waiting(&engine.packets) {
-            packets += waiting;
-            links.push(self.graph.direction_name(direction));
-        }
+        let stuck = self.stuck();
         Deadlock {
-            at: engine.now.0,
-            packets,
-            links: links.join(", "),
-            elsewhere: engine.packets.live() - packets,
+            at: stuck.at,
+            packets: stuck.packets,
+            links: stuck.links,
+            elsewhere: self.engine.packets.live() - stuck.packets,
             refused: self.refused(),
+        }
+    }
+
+    fn stuck(&self) -> Stuck {
+        let engine = &self.engine;
+        let stuck = engine.links.stuck(&engine.packets);
+        let names = stuck.keys().map(|id| self.graph.direction_name(*id));
+        Stuck {
+            at: engine.now.0,
+            packets: stuck.values().sum(),
+            links: names.collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// Ends a run, which has a result if nobody has stopped it.
+    ///
+    /// # Errors
+    /// [`Standstill::Stuck`]: what was counted is of the others alone.
+    pub(super) fn end_run(&mut self, has_result: bool) -> Result<(), Standstill> {
+        self.end();
+        match self.stuck() {
+            stuck if has_result && stuck.packets > 0 => Err(stuck.into()),
+            _ => Ok(()),
         }
     }
 

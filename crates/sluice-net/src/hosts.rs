@@ -167,14 +167,15 @@ impl<'a> Hosts<'a> {
         }
         self.fabric_mut().begin_issuing();
         let before = self.fabric.all_completed();
-        if self.run_until(before.saturating_add(length.warmup), watch, &mut |_| ())? {
+        let warm = before.saturating_add(length.warmup);
+        let mut goes_on = self.run_until(warm, watch, &mut |_| ())?;
+        if goes_on {
             self.fabric.begin();
             self.hosts_mut().for_each(Host::reset);
-            let before = self.fabric.all_completed();
-            self.run_until(before.saturating_add(length.requests), watch, done)?;
+            let all = self.fabric.all_completed();
+            goes_on = self.run_until(all.saturating_add(length.requests), watch, done)?;
         }
-        self.fabric.end();
-        Ok(())
+        self.fabric.end_run(goes_on)
     }
 
     /// False if `watch` said no.

@@ -45,7 +45,7 @@ pub use endpoint::{
     Answer, EndpointSettings, EndpointType, ExternalMemory, Library, MemoryRequest, MemorySettings,
     needs_objects,
 };
-pub use error::{Deadlock, FabricError, Imbalance, Standstill};
+pub use error::{Deadlock, FabricError, Imbalance, Standstill, Stuck};
 pub use fabric::{Fabric, Length, Refusal};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use hierarchy::{Vcs, Vppb};

@@ -161,14 +161,19 @@ impl Packet {
         self.cargo
     }
 
-    /// Gives the credit that it holds, by direction and channel, for one of `direction` or for
-    /// none.
+    /// The credit that it holds.
     #[inline]
-    pub fn change_credit(&mut self, direction: Option<DirectionId>) -> Option<Credit> {
-        let held = (self.credit != NO_DIRECTION).then_some(Credit {
+    pub fn credit(&self) -> Option<Credit> {
+        (self.credit != NO_DIRECTION).then_some(Credit {
             direction: self.credit,
             channel: self.credit_channel,
-        });
+        })
+    }
+
+    /// Gives the credit that it holds for one of `direction` or for none.
+    #[inline]
+    pub fn change_credit(&mut self, direction: Option<DirectionId>) -> Option<Credit> {
+        let held = self.credit();
         self.credit = direction.unwrap_or(NO_DIRECTION);
         self.credit_channel = self.channel;
         held
@@ -243,13 +248,9 @@ impl Queue {
         Some(first)
     }
 
-    pub fn len(&self, packets: &Slab) -> usize {
-        let (mut count, mut next) = (0, self.head);
-        while next != NO_PACKET {
-            count += 1;
-            next = packets[next].next;
-        }
-        count
+    pub fn iter(self, packets: &Slab) -> impl Iterator<Item = PacketId> {
+        let there = |id| (id != NO_PACKET).then_some(id);
+        std::iter::successors(there(self.head), move |id| there(packets[*id].next))
     }
 }
 

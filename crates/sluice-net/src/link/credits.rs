@@ -6,6 +6,7 @@ use sluice_cxl::Channel;
 
 /// Room of one receiver, by channel, and packets that wait for it.
 pub(super) struct Credits {
+    each: u32,
     left: [u32; CHANNELS],
     queues: [Queue; CHANNELS],
 }
@@ -14,6 +15,7 @@ impl Credits {
     /// Makes as many credits of each channel.
     pub fn new(each: u32) -> Credits {
         Credits {
+            each,
             left: [each; CHANNELS],
             queues: [Queue::default(); CHANNELS],
         }
@@ -44,8 +46,13 @@ impl Credits {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
+    /// Credits of each channel.
+    pub fn each(&self) -> u32 {
+        self.each
+    }
+
     /// Packets that wait.
-    pub fn waiting(&self, packets: &Slab) -> usize {
-        self.queues.iter().map(|queue| queue.len(packets)).sum()
+    pub fn waiting(&self, packets: &Slab) -> impl Iterator<Item = PacketId> {
+        self.queues.iter().flat_map(|queue| queue.iter(packets))
     }
 }

@@ -7,6 +7,7 @@
 
 mod arbiter;
 mod credits;
+mod stuck;
 
 use super::gaps::Gaps;
 use super::graph::{Graph, HalfDuplex, NodeKind};
@@ -472,16 +473,6 @@ impl Links {
     pub(super) fn sent_and_received(&self, id: DirectionId) -> (u64, u64) {
         let direction = &self.directions[id];
         (direction.sent.iter().sum(), direction.received)
-    }
-
-    /// The directions for whose credits packets wait, and how many do.
-    pub(super) fn waiting(&self, packets: &Slab) -> impl Iterator<Item = (DirectionId, usize)> {
-        let all = self.directions.iter();
-        let all = all.filter_map(|(id, direction)| {
-            let credits = &self.credits[direction.credits?];
-            Some((id, credits.waiting(packets)))
-        });
-        all.filter(|(_, waiting)| *waiting > 0)
     }
 }
 
