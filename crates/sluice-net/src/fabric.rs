@@ -365,15 +365,26 @@ impl Fabric {
         }
     }
 
-    /// Ends a run, which has a result if nobody has stopped it.
+    /// Whether credits come for all packets that wait for some.
     ///
     /// # Errors
     /// [`Standstill::Stuck`]: what was counted is of the others alone.
+    pub fn check_credits(&self) -> Result<(), Standstill> {
+        match self.stuck() {
+            Stuck { packets: 0, .. } => Ok(()),
+            stuck => Err(stuck.into()),
+        }
+    }
+
+    /// Ends a run, which has a result if nobody has stopped it.
+    ///
+    /// # Errors
+    /// Those of [`Fabric::check_credits`].
     pub(super) fn end_run(&mut self, has_result: bool) -> Result<(), Standstill> {
         self.end();
-        match self.stuck() {
-            stuck if has_result && stuck.packets > 0 => Err(stuck.into()),
-            _ => Ok(()),
+        match has_result {
+            true => self.check_credits(),
+            false => Ok(()),
         }
     }
 

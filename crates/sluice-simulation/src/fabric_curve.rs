@@ -96,6 +96,7 @@ impl FabricCurvePlan<'_> {
                 return Ok(None);
             }
         }
+        fabric.check_credits()?;
         // Counters that contradict each other are a bug of ours, not of the input.
         fabric.balance().expect("the fabric's books balance");
         let until = misses(&fabric, &config);

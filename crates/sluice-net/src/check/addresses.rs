@@ -123,15 +123,50 @@ impl Mapper<'_> {
             let named = |number: &usize| self.window(requester, &self.spec.ranges[*number]);
             ranges.iter().map(named).collect::<Result<_, _>>()?
         };
-        if windows.iter().any(|window| window.targets.len() > 1) {
-            coherence::check_blocks(&self.spec.raw)?;
-        }
         let alignment = Bytes(self.granularity.min(GRANULARITY_MIN));
         let home = HomeAgent::new(&windows, &self.devices.sizes, alignment);
         let home = home.map_err(|error| FabricError::Addresses {
             message: error.to_string(),
         })?;
+        if let Some(block) = coherence::aligned_block(&self.spec.raw) {
+            for window in &windows {
+                self.has_blocks(window, &home, block)?;
+            }
+        }
         Ok((home, without_a_gap(&windows)))
+    }
+
+    /// Whether aligned blocks of a range's devices are that at the hosts, so that a snoop can name
+    /// them.
+    fn has_blocks(&self, window: &Window, home: &HomeAgent, block: u64) -> Result<(), FabricError> {
+        if window.targets.len() > 1 && window.granularity < block {
+            return Err(coherence::apart(&self.spec.raw).into());
+        }
+        // In a round each device has its first granule.
+        let round: usize = match window.arithmetic {
+            Arithmetic::Weighted => window.weights.iter().map(|it| usize::from(*it)).sum(),
+            Arithmetic::Modulo | Arithmetic::Xor => window.targets.len(),
+        };
+        let end = window.base + window.size.0;
+        let granules = (window.base..end).step_by(window.granularity as usize);
+        for addr in granules.take(round) {
+            let Some(it) = home.home(addr) else {
+                continue;
+            };
+            let device = usize::from(it.device);
+            let byte = self.devices.logical[device].base + it.dpa;
+            if byte % block != addr % block {
+                return self.wrong(format!(
+                    "`{}`: address {addr:#x} is byte {byte:#x} of the endpoint of `{}`, where \
+                     blocks of {} begin elsewhere; give ranges and logical devices whole blocks, \
+                     fewer coherence.block_lines, or coherence.block_shape = any",
+                    window.name,
+                    self.devices.names[device],
+                    Bytes(block)
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Ranges over a set of devices, each over as many neighbours of one size as can be.

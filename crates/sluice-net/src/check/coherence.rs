@@ -1,7 +1,7 @@
 //! Local caches, agents and filters.
 
 use crate::coherence::{CacheSettings, CoherenceSettings, NO_FILTER};
-use crate::params::{CacheParams, CoherenceParams, MapParams};
+use crate::params::{CacheParams, CoherenceParams};
 use sluice_cxl::coherence::Blocks;
 use sluice_params::{ConfigError, RawConfig};
 use sluice_units::LINE_BYTES;
@@ -34,22 +34,24 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
     }))
 }
 
-/// Refuses aligned blocks whose lines are adjacent on a device and not at the hosts, to which less
-/// is dealt out in a row: a snoop names a place in the hosts' addresses, and so none of them.
-pub(super) fn check_blocks(raw: &RawConfig) -> Result<(), ConfigError> {
+/// Bytes of the longest block that agents take, if these are aligned, as CXL names them.
+pub(super) fn aligned_block(raw: &RawConfig) -> Option<u64> {
     let given = CoherenceParams::new(raw);
     let takes_blocks = given.victim.name == BLOCK || given.block_extends;
     if given.filter.name == NO_FILTER || !takes_blocks || given.block_shape {
-        return Ok(());
+        return None;
     }
     let lines = match given.block_lines {
         1 => 1,
         2 | 3 => 2,
         _ => 4,
     };
-    if MapParams::new(raw).granularity.0 >= lines * LINE_BYTES {
-        return Ok(());
-    }
+    Some(lines * LINE_BYTES)
+}
+
+/// Refuses aligned blocks whose lines are adjacent on a device and not at the hosts, to which less
+/// is dealt out in a row: a snoop names a place in the hosts' addresses, and so none of them.
+pub(super) fn apart(raw: &RawConfig) -> ConfigError {
     let keys = [
         "map.granularity",
         "coherence.block_lines",
@@ -57,7 +59,7 @@ pub(super) fn check_blocks(raw: &RawConfig) -> Result<(), ConfigError> {
     ];
     let message = "the lines of a block are not adjacent at the hosts, so that no snoop of CXL \
                    names it; give map.granularity = 256B, fewer lines, or block_shape = any";
-    Err(raw.impossible(&keys, message))
+    raw.impossible(&keys, message)
 }
 
 /// What the agents are, out of their parameters.

@@ -2,7 +2,7 @@
 
 use super::refused::{says, triangle};
 use crate::rig::{refused, spec};
-use sluice_net::{FabricConfig, Group};
+use sluice_net::{FabricConfig, Group, RangeSpec};
 
 /// A parameter with a value, and other parameters with which it means something.
 type Meaning = (
@@ -140,6 +140,60 @@ fn blocks_of_lines_that_hosts_have_apart() {
         if let Err(error) = made {
             let error = error.to_string();
             assert!(error.contains("map.granularity = "), "{error}");
+        }
+    }
+}
+
+/// What is an aligned block on a device is one at the hosts. Logical devices and ranges that begin
+/// amid one had been taken.
+#[test]
+fn blocks_of_lines_that_begin_elsewhere_at_hosts() {
+    let lines = |count: u64| 64 * count;
+    // Lines of each of two logical devices; where each range begins, and its lines; of a block.
+    for (each, first, second, block, is_refused) in [
+        (64, [0, 64], [64, 64], "4", false),
+        (65, [0, 64], [64, 64], "4", true),
+        (66, [0, 64], [64, 64], "4", true),
+        (66, [0, 64], [64, 64], "2", false),
+        (65, [0, 64], [64, 64], "1", false),
+        (128, [0, 61], [64, 64], "4", true),
+        (128, [0, 62], [64, 64], "4", true),
+        (128, [0, 62], [64, 64], "2", false),
+        (128, [0, 60], [64, 64], "4", false),
+    ] {
+        let capacity = format!("{}B", lines(2 * each));
+        let mut spec = spec(&[
+            ("coherence.filter", "shared"),
+            ("coherence.block_extends", "any"),
+            ("coherence.block_lines", block),
+            ("map.granularity", "64B"),
+            ("endpoint.count", "1"),
+            ("endpoint.logical_devices", "2"),
+            ("endpoint.capacity", &capacity),
+        ]);
+        let range = |name: &str, [base, size]: [u64; 2], target: &str| RangeSpec {
+            name: name.to_owned(),
+            base: lines(base),
+            size: lines(size),
+            targets: vec![target.to_owned()],
+            hosts: Vec::new(),
+        };
+        // The second range of a device goes on where the first has ended.
+        let other = if each < 128 { "m0.1" } else { "m0.0" };
+        spec.ranges = vec![range("one", first, "m0.0"), range("two", second, other)];
+        let made = FabricConfig::new(&spec, 1).map(|_| ());
+        let what = format!("{each} {first:?} {second:?} {block}: {made:?}");
+        assert_eq!(made.is_err(), is_refused, "{what}");
+        if let Err(error) = made {
+            let error = error.to_string();
+            let block = if block == "4" { "256B" } else { "128B" };
+            assert!(
+                error.starts_with("hdm: `two`: address 0x1000 is byte 0x"),
+                "{error}"
+            );
+            assert!(error.contains(&format!("blocks of {block} ")), "{error}");
+            spec.raw.set("coherence.block_shape", "any").unwrap();
+            FabricConfig::new(&spec, 1).unwrap();
         }
     }
 }
