@@ -104,6 +104,14 @@ impl Engine {
         }
     }
 
+    /// Hosts have done what they could with what has come.
+    #[inline]
+    pub fn settle(&mut self) {
+        if let Some(coherence) = &mut self.coherence {
+            coherence.settle(&self.packets);
+        }
+    }
+
     /// Answers a request for coherent memory, if a host asked.
     pub fn answer_host(&mut self, now: Ps, requester: RequesterId, finished: &Finished) {
         if self.requesters[requester].is_host() {

@@ -141,6 +141,7 @@ impl<'a> Hosts<'a> {
         }
         self.seats[number].host.step();
         self.send(number, at);
+        self.fabric.engine_mut().settle();
         Ok(true)
     }
 
@@ -230,6 +231,7 @@ impl<'a> Hosts<'a> {
             }
             self.send(number, news.at);
         }
+        self.fabric.engine_mut().settle();
         Ok(true)
     }
 

@@ -69,6 +69,11 @@ impl Fabric {
 
     /// The next thing that a host from outside learns, in the order of time.
     pub fn take_event(&mut self) -> Option<HostEvent> {
-        self.engine_mut().answers.take()
+        let engine = self.engine_mut();
+        let event = engine.answers.take();
+        if event.is_none() {
+            engine.settle();
+        }
+        event
     }
 }

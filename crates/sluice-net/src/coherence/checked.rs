@@ -1,7 +1,7 @@
 //! What is only kept to be checked: see [`FabricConfig::is_checked`](crate::FabricConfig).
 
 use super::order::Order;
-use crate::ids::RequesterId;
+use crate::ids::{PacketId, RequesterId};
 use sluice_cxl::coherence::{Monitor, State};
 use sluice_host::Performed;
 use sluice_units::Ps;
@@ -18,6 +18,8 @@ pub(super) struct Checked {
     stores: u64,
     order: Order,
     performed: u64,
+    /// Lines on their way from hosts that have not yet done what they could before.
+    pub leaving: Vec<(RequesterId, PacketId)>,
 }
 
 impl Checked {

@@ -196,6 +196,11 @@ impl Coherence {
         }
     }
 
+    /// Hosts have done what they could with what has come.
+    pub fn settle(&mut self, packets: &Slab) {
+        self.traffic.settle(packets);
+    }
+
     /// Loads and stores of hosts that were checked.
     pub fn checked(&self) -> u64 {
         let checked = self.traffic.checked.as_ref();

@@ -219,9 +219,8 @@ impl Requesters {
         let is_host = self.requesters[requester].host.is_some();
         let mut causes = self.out.causes.drain(..);
         for mut message in self.out.send.drain(..) {
-            if let (true, ToDevice::WriteBack(_), Some(checked)) =
-                (is_host, message.what, &traffic.checked)
-            {
+            let is_hosts = is_host && matches!(message.what, ToDevice::WriteBack(_));
+            if let (true, Some(checked)) = (is_hosts, &traffic.checked) {
                 message.data = checked.held(requester, message.line);
             }
             if !matches!(message.what, ToDevice::Conflict | ToDevice::Response { .. }) {
@@ -245,6 +244,9 @@ impl Requesters {
             packet.is_empty = message.what == ToDevice::Conflict;
             let message = Message { peer, ..message };
             let packet = traffic.load(packets, packet, Cargo::Up { message, host_line });
+            if let (true, Some(checked)) = (is_hosts, &mut traffic.checked) {
+                checked.leaving.push((requester, packet));
+            }
             traffic.actions.push(Action::Leave { at: ready, packet });
         }
     }

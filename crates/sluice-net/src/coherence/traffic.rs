@@ -187,6 +187,19 @@ impl Traffic {
         (packet, *self.cargo(packet))
     }
 
+    /// Hosts have done what they could with what has come: so are the lines that they send back.
+    pub fn settle(&mut self, packets: &Slab) {
+        let Some(checked) = &mut self.checked else {
+            return;
+        };
+        for (host, packet) in std::mem::take(&mut checked.leaving) {
+            let cargo = packets[packet].cargo() as usize;
+            if let Cargo::Up { message, .. } = &mut self.cargo[cargo] {
+                message.data = checked.held(host, message.line);
+            }
+        }
+    }
+
     /// The journey of a requester's request.
     #[inline]
     pub fn journey(&mut self, requester: RequesterId, tag: u16) -> &mut Journey {

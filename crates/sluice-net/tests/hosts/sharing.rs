@@ -99,6 +99,19 @@ fn a_silent_step_reads_no_memory() {
     assert_eq!(stats.memory.access_time.accesses, requests.total());
 }
 
+/// Packets of one host overtake each other, on three ways that wait for credits.
+const APART: [(&str, &str); 9] = [
+    ("topology.spines", "3"),
+    ("topology.per_switch", "2"),
+    ("routing.policy", "spray"),
+    ("link.credits", "1"),
+    ("link.bandwidth", "2000"),
+    ("link.latency", "0ns"),
+    ("link.port_latency", "0ns"),
+    ("endpoint.controller", "0ns"),
+    ("coherence.lookup", "0ns"),
+];
+
 fn one_of<T: Clone + std::fmt::Debug>(values: &'static [T]) -> impl Strategy<Value = T> {
     prop::sample::select(values)
 }
@@ -118,10 +131,10 @@ proptest! {
         (shape, extends) in one_of(&[("aligned", "block"), ("aligned", "any"), ("any", "any")]),
         clean in one_of(&["silent", "notified"]),
         (trackers, endpoints) in one_of(&[("1", "1"), ("5", "1"), ("64", "3")]),
-        l2_rules in any::<bool>(),
+        (l2_rules, are_apart) in any::<(bool, bool)>(),
         seed in any::<u64>(),
     ) {
-        let spec = spec(hosts, endpoints, &[
+        let mut set = vec![
             ("coherence.filter", filter),
             ("coherence.victim", victim),
             ("coherence.entries", entries),
@@ -131,7 +144,9 @@ proptest! {
             ("coherence.block_extends", extends),
             ("coherence.trackers", trackers),
             ("requester.cache_clean", clean),
-        ]);
+        ];
+        set.extend(APART.iter().filter(|_| are_apart));
+        let spec = spec(hosts, endpoints, &set);
         let mut config = host(cores, SMALL);
         config.cpu.l2_rules = l2_rules;
         let mix = Mix { threads: cores, lines, stores, flushes, accesses, seed };
@@ -177,6 +192,25 @@ fn a_line_that_was_given_up_comes_back() {
         seed: 69_337_139_416_905,
     };
     assert!(run(&spec, &config, mix).checked > 60_000);
+}
+
+/// Data come behind the answer to a conflict: the host stores, and the snoop takes the line at the
+/// same moment. What went back had been as it was before that.
+#[test]
+fn a_line_goes_back_with_what_came_at_the_same_moment() {
+    let settings = [("coherence.victim", "fifo"), ("coherence.entries", "8")];
+    let spec = spec(3, "3", &[&settings[..], &APART].concat());
+    for seed in 0..4 {
+        let mix = Mix {
+            threads: 2,
+            lines: 4,
+            stores: 50,
+            flushes: 0,
+            accesses: 400,
+            seed,
+        };
+        assert!(run(&spec, &host(2, SMALL), mix).checked > 2_000);
+    }
 }
 
 #[test]
