@@ -59,7 +59,7 @@ impl Bottleneck<'_> {
         // Of equals the first: the last of `max_by` would be another.
         let best = all.max_by(|a, b| a.busy.cmp(&b.busy).then(Ordering::Greater));
         match best {
-            Some(best) if best.busy * 100 >= time * BOUND_PERCENT => best,
+            Some(best) if best.busy * 100 >= (time * BOUND_PERCENT).max(Ps(1)) => best,
             _ => self.busiest_requester(),
         }
     }

@@ -1,6 +1,6 @@
 //! What a fabric is asked by its users: requests from outside, time, stops and deadlocks.
 
-use crate::rig::{drain, fabric, spec};
+use crate::rig::{drain, fabric, run, spec};
 use sluice_net::{Access, Fabric, Length, Refusal, RequesterId, Standstill};
 use sluice_units::{ClockEnd, Ps};
 
@@ -266,4 +266,25 @@ fn a_run_ends_with_the_clock() {
         );
         assert_eq!(done, u64::from(!ends));
     }
+}
+
+/// Caches that take no time have all: no link was busy, but the first one was named.
+#[test]
+fn a_run_without_time_is_bounded_by_who_asks() {
+    let set = [
+        ("requester.count", "1"),
+        ("requester.process", "0ns"),
+        ("requester.cache_access", "0ns"),
+        ("requester.footprint", "1KiB"),
+        ("requester.cache_lines", "16"),
+        ("coherence.filter", "endpoint"),
+    ];
+    let length = Length {
+        warmup: 20_000,
+        requests: 500,
+    };
+    let fabric = run(&set, length);
+    assert_eq!(fabric.stats().time(), Ps::ZERO);
+    let found = fabric.bottleneck();
+    assert_eq!((found.kind, &*found.name), ("requester", "r0"));
 }
