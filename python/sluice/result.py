@@ -11,8 +11,9 @@ _SHOWN = ("kind", "device", "system", "workload", "time_s", "sim_time_s", "wall_
           "latency_ns.accesses.p99", "latency_ns.achieved.mean", "latency_ns.achieved.p99",
           "latency_ns.mean", "latency_ns.p99", "bandwidth_mb_s")
 _PARTS = 12
-# Only traps are seen there.
-_LIVE = ("run", "vm")
+# What the parts of a latency are of, by the kind of a result.
+_WHOSE = {"run": "a trap", "vm": "a trap", "fabric": "a request",
+          "system": "an access that the device saw"}
 
 
 class Result(dict[str, Any]):
@@ -59,8 +60,8 @@ class Result(dict[str, Any]):
         return pandas.DataFrame([self.flat()])
 
     def plot(self) -> Any:
-        """Draw where the time of an access goes, or of a trap of a live run
-        (``latency_parts_ns``): a figure of matplotlib.
+        """Draw where the time of an access goes, of a trap of a live run, or of a request of a
+        fabric (``latency_parts_ns``): a figure of matplotlib.
 
         Raises ``ValueError`` for a result without such parts.
         """
@@ -73,8 +74,8 @@ class Result(dict[str, Any]):
         axes = figure.subplots()
         axes.barh(list(parts), list(parts.values()))
         axes.invert_yaxis()
-        what = "a trap" if self.get("kind") in _LIVE else "an access"
-        axes.set_xlabel(f"time of {what}, mean, ns")
+        saw = "an access" if self.get("hits_visible", "all") == "all" else _WHOSE["system"]
+        axes.set_xlabel(f"time of {_WHOSE.get(self.get('kind', ''), saw)}, mean, ns")
         return figure
 
     def _repr_html_(self) -> str:

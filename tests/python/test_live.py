@@ -177,6 +177,12 @@ def test_a_result_is_shown_drawn_and_a_row() -> None:
     assert picture.axes[0].get_xlabel() == "time of an access, mean, ns"
     trapped = sluice.Result({"kind": "run", "latency_parts_ns": {"link": 1.0}}).plot()
     assert trapped.axes[0].get_xlabel() == "time of a trap, mean, ns"
+    # A host's hits in its own caches have no part in it, nor mapped pages where they are hidden.
+    for kind, more, of in (("system", {}, "an access that the device saw"),
+                           ("sim", {"hits_visible": "misses"}, "an access that the device saw"),
+                           ("fabric", {}, "a request")):
+        drawn = sluice.Result({"kind": kind, "latency_parts_ns": {"dram": 1.0}, **more}).plot()
+        assert drawn.axes[0].get_xlabel() == f"time of {of}, mean, ns"
     with pytest.raises(AttributeError, match="no 'cahce' in this result; there are accesses"):
         _ = result.cahce
     with pytest.raises(ValueError, match="nothing to draw"):
