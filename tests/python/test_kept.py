@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from sluice.reproduce import memory
 from sluice.reproduce.engines import Program
 from sluice.reproduce.engines.local import Local
 from sluice.reproduce.kept import Kept
@@ -111,3 +114,20 @@ def test_results_share_the_texts_of_their_settings(tmp_path: Path) -> None:
     assert one == {"cache.capacity": "64 MiB"}
     assert {id(text) for config in (one, two, three) for text in config.values()} == {
         id(one["cache.capacity"])}
+
+
+def test_the_file_of_a_session_that_has_just_ended_is_no_longer_there(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening it and locking it it was removed, and all runs failed without it."""
+    lock, left = fcntl.flock, [1]
+
+    def flock(file: IO[bytes], how: int) -> None:
+        if left and left.pop():
+            (tmp_path / "sluice-reproduce-a-b").unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(memory, "FOLDER", tmp_path)
+    monkeypatch.setattr("fcntl.flock", flock)
+    with memory.there("a/b", 4096):
+        assert memory.path("a/b").stat().st_size == 4096
+    assert not memory.path("a/b").exists()
