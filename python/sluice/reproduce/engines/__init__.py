@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,9 @@ from sluice.errors import ExperimentError
 from sluice.reproduce.inputs import Digests, digest
 
 Arguments = tuple[str, ...]
+_JSON = json.JSONDecoder()
+_WITHIN = ('":', "[", ",")
+"""What stands before an object that is a part of another one."""
 JOBS = len(os.sched_getaffinity(0)) + 1
 """Runs at a time, if nobody says how many: no core waits for the next one to start."""
 QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
@@ -89,14 +93,17 @@ def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
     """Of a run that has ended."""
     if status != 0:
         return Outcome(None, _problem(errors) or f"status {status}", wall_s)
-    text = output.rstrip().rpartition("\n")[2]
-    try:
-        told = json.loads(text)
-    except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        return Outcome(None, "its last line is no JSON object", wall_s)
-    return Outcome(told, "", wall_s, text)
+    line = output.rstrip().rpartition("\n")[2]
+    # A program that ends without a line's end leaves its last words before the object.
+    at = line.find("{")
+    while at >= 0:
+        with suppress(ValueError):
+            told, end = _JSON.raw_decode(line, at)
+            # Of one that is cut off a part is no result.
+            if end == len(line) and not line.endswith(_WITHIN, 0, at):
+                return Outcome(told, "", wall_s, line[at:])
+        at = line.find("{", at + 1)
+    return Outcome(None, "its last line is no JSON object", wall_s)
 
 
 def _problem(errors: str) -> str:
