@@ -188,7 +188,12 @@ def _whole(key: str, given: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 def _truths(given: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     values = array("writes", given)
-    if values.dtype.kind != "b" and not np.isin(values, (0, 1)).all():
+    try:
+        is_good = values.dtype.kind == "b" or bool(np.isin(values, (0, 1)).all())
+    except TypeError:
+        # What pandas has where a value is missing, and records, compare with nothing.
+        is_good = False
+    if not is_good:
         raise BadValueError("bad writes: expected true and false, or 0 and 1", key="writes",
                             expected="true and false, or 0 and 1")
     return np.asarray(values, dtype=np.uint8, order="C")

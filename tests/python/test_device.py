@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import sluice
@@ -99,6 +100,9 @@ def test_keywords_name_one_key_each() -> None:
     ({"addresses": 0}, r"shape \(\); expected one dimension"),
     ({"addresses": [0, 64], "writes": [True]}, "bad writes: 1 values; expected 2"),
     ({"addresses": [0], "writes": [2]}, "bad writes: expected true and false"),
+    ({"addresses": [0, 64], "writes": pandas.Series([True, None], dtype="boolean")},
+     "bad writes: expected true and false"),
+    ({"addresses": [0], "writes": np.zeros(1, [("a", "i4")])}, "bad writes: expected true"),
     ({"addresses": [0], "sizes": [0]}, "1 byte or more"),
     ({"addresses": [0, 64], "at_ns": [5.0, 4.0]}, "never go back, from 5 on"),
     ({"addresses": [0], "at_ns": [float("nan")]}, "never go back"),
