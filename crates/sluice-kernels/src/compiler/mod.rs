@@ -55,7 +55,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "ESF section IV, in place of gcc of SPEC CPU2017",
     published: None,
     thread_bytes: |_| 0,
-    own_bytes: |_, bytes, _| bytes / 2,
+    own_bytes: |_, bytes, _| bytes / 10 * 3,
     params: PARAMS,
     make: |options| Box::new(Compiler::new(options)),
 };
