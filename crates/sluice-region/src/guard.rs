@@ -2,11 +2,16 @@
 //!
 //! A reader opens nothing that could make it wait (a pipe), nothing behind a symbolic link, and
 //! nothing of a user whom it has no reason to believe.
+//!
+//! Whose a file is, is asked and set by the kernel's own calls. A program may have functions of
+//! these names that ask another process, by a descriptor that a thread of the runtime does not have
+//! (`fakeroot`).
 
-use std::fs::{File, OpenOptions, Permissions};
+use crate::sys;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Mode bits with which somebody else could write.
@@ -14,8 +19,17 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The user as whom this process opens files.
 pub fn own_user() -> u32 {
+    // A filter may forbid the call: then it is nobody that there is.
     // SAFETY: no arguments.
-    unsafe { libc::geteuid() }
+    unsafe { sys!(libc::SYS_geteuid) }.map_or(u32::MAX, |user| user as u32)
+}
+
+/// What the kernel knows of an open file.
+///
+/// # Errors
+/// What the system says.
+pub fn told_of(file: &File) -> Result<libc::stat> {
+    crate::stat(file.as_raw_fd()).map_err(Error::from_raw_os_error)
 }
 
 /// Opens a regular file, for reading or for both. With an `owner` it must be that user's.
@@ -27,11 +41,11 @@ pub fn open_regular(path: &Path, write: bool, owner: Option<u32>) -> Result<File
     let mut options = OpenOptions::new();
     let file = options.read(true).write(write).custom_flags(flags);
     let file = file.open(path).map_err(explain)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
+    let found = told_of(&file)?;
+    if found.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Err(Error::other("not a regular file"));
     }
-    check_owner(found.uid(), owner)?;
+    check_owner(found.st_uid, owner)?;
     Ok(file)
 }
 
@@ -43,7 +57,7 @@ pub fn open_folder(path: &Path, owner: Option<u32>) -> Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_NONBLOCK;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let folder = folder.map_err(explain)?;
-    check_owner(folder.metadata()?.uid(), owner)?;
+    check_owner(told_of(&folder)?.st_uid, owner)?;
     Ok(folder)
 }
 
@@ -55,8 +69,11 @@ pub fn create_private(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
+    // SAFETY: an open descriptor, no pointers.
+    match unsafe { sys!(libc::SYS_fchmod, file.as_raw_fd(), 0o600) } {
+        Ok(_) => Ok(file),
+        Err(errno) => Err(Error::from_raw_os_error(errno)),
+    }
 }
 
 /// Writes a new file under the first name that is free: the path with an extension of `kind` and a
@@ -82,7 +99,7 @@ pub fn write_numbered(
             Err(e) => return Err(e),
             Ok(mut file) => {
                 let owned = match owner {
-                    Some(owner) if owner != own_user() => fchown(&file, Some(owner), None),
+                    Some(owner) if owner != own_user() => give_to(&file, owner),
                     _ => Ok(()),
                 };
                 let written = owned.and_then(|()| file.write_all(&bytes));
@@ -97,18 +114,25 @@ pub fn write_numbered(
     Err(ErrorKind::AlreadyExists.into())
 }
 
+/// Makes a file another user's, and leaves its group.
+fn give_to(file: &File, owner: u32) -> Result<()> {
+    // SAFETY: an open descriptor, no pointers.
+    let given = unsafe { sys!(libc::SYS_fchown, file.as_raw_fd(), owner, u32::MAX) };
+    given.map(drop).map_err(Error::from_raw_os_error)
+}
+
 /// Whether a file or folder is this user's or root's, and nobody else can write to it: what it says
 /// may then decide what this process does.
 ///
 /// # Errors
 /// If another user could have written it.
 pub fn check_trusted(file: &File) -> Result<()> {
-    let found = file.metadata()?;
-    if found.uid() != 0 {
-        check_owner(found.uid(), Some(own_user()))?;
+    let found = told_of(file)?;
+    if found.st_uid != 0 {
+        check_owner(found.st_uid, Some(own_user()))?;
     }
-    if found.mode() & WRITABLE_BY_OTHERS != 0 {
-        let mode = found.mode() & 0o777;
+    if found.st_mode & WRITABLE_BY_OTHERS != 0 {
+        let mode = found.st_mode & 0o777;
         return Err(Error::other(format!(
             "other users can write to it (mode {mode:o})"
         )));
@@ -305,7 +329,9 @@ fn explain(error: Error) -> Error {
 mod tests {
     use super::*;
     use std::ffi::CString;
+    use std::fs::Permissions;
     use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::PathBuf;
 
     fn folder(name: &str) -> PathBuf {

@@ -37,8 +37,8 @@ pub use fatal::{Told, fatal, say, set_own_descriptors, text_of};
 pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly, with_exact_sleep};
 pub use guard::{
     FileRoom, Hold, check_trusted, create_private, holder, is_byte_locked, lock_byte,
-    lock_for_process, open_folder, open_regular, own_user, punch, reserve, room, unlock_byte,
-    write_numbered,
+    lock_for_process, open_folder, open_regular, own_user, punch, reserve, room, told_of,
+    unlock_byte, write_numbered,
 };
 pub use map::{
     Mapping, NODE_MAX, bind_to_node, dont_need, fallocate, file_identity, fill_from, has_filled,

@@ -5,7 +5,7 @@
 
 use sluice_abi::CONTENTS_FILE;
 use sluice_model::{Contents, DeviceConfig, DeviceError, NoContents, Tables};
-use sluice_region::{PAGE, check_trusted, create_private, fill_from, open_regular};
+use sluice_region::{PAGE, check_trusted, create_private, fill_from, open_regular, told_of};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ impl Contents for OfSession {
     fn open(&self) -> Result<Box<dyn Tables + '_>, NoContents> {
         let file = open_regular(&self.0, false, None).map_err(|_| NoContents)?;
         check_trusted(&file).map_err(|_| NoContents)?;
-        let len = file.metadata().map_err(|_| NoContents)?.len();
+        let len = told_of(&file).map_err(|_| NoContents)?.st_size as u64;
         let place = Place { file, at: 0 };
         Ok(Box::new(Filling { place, len }))
     }

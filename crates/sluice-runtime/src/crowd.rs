@@ -53,15 +53,14 @@ fn wait(session: &Session, limit_ns: u64) -> Crowd {
 /// Whether a folder has too many files. One look at it says so nearly always. In the child of a
 /// fork the C library must not be asked for memory.
 fn is_crowded(dir: &Path) -> bool {
-    let len = std::fs::metadata(dir).map_or(0, |found| found.len());
-    len >= CROWD_FILES as u64 * ENTRY_BYTES && files_in(dir) >= CROWD_FILES
+    let path = CString::new(dir.as_os_str().as_bytes());
+    let folder = path.ok().and_then(|path| Folder::open(&path).ok());
+    folder.is_some_and(|folder| {
+        folder.bytes() >= CROWD_FILES as u64 * ENTRY_BYTES && files_in(&folder) >= CROWD_FILES
+    })
 }
 
-fn files_in(dir: &Path) -> usize {
-    let path = CString::new(dir.as_os_str().as_bytes());
-    let Some(folder) = path.ok().and_then(|path| Folder::open(&path).ok()) else {
-        return 0;
-    };
+fn files_in(folder: &Folder) -> usize {
     let (mut room, mut files) = ([0; ROOM], 0);
     while let Ok(Some(entries)) = folder.read(&mut room) {
         // The folder itself and its parent are entries, too.

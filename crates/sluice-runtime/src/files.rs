@@ -16,13 +16,13 @@ use sluice_abi::{
     GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, StatsBlock, VIEW_LINK, profile_bytes,
     view_bytes,
 };
-use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
+use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room, told_of};
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Error, ErrorKind, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The keeper has found what ended programs left after this time.
@@ -75,6 +75,14 @@ pub fn create_for_server(
     Ok(live)
 }
 
+/// The program and its arguments. To read a whole file the standard library asks for its length, by
+/// a function that may be the program's ([`told_of`]).
+fn command_line() -> std::io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let file = File::open("/proc/self/cmdline")?;
+    file.take(u64::MAX).read_to_end(&mut line).map(|_| line)
+}
+
 /// Makes the file of this process with its statistics and residency map, and beside it its command
 /// line and, if the session wants them, its control rings and a profile. Before that it locks the
 /// session, so that nobody removes it while this process runs.
@@ -85,7 +93,7 @@ pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError
     let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
     let map = map_file(&path, &file, view_bytes(of.pages), &[(0, MAP_AT as u64)])?;
-    let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let command = command_line().unwrap_or_default();
     let name = path.with_extension("cmd");
     let written = create_private(&name).and_then(|mut file| file.write_all(&command));
     written.map_err(|e| failed(&name, e))?;
@@ -169,7 +177,7 @@ fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
         let path = image_path(dir, image);
         match create_private(&path) {
             Ok(file) => {
-                let inode = file.metadata().map_err(|e| failed(&path, e))?.ino();
+                let inode = told_of(&file).map_err(|e| failed(&path, e))?.st_ino;
                 session.hold.set_image(image);
                 if session.hold.claim(inode) {
                     return Ok((path, file));

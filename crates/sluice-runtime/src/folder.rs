@@ -4,7 +4,7 @@
 //! program's own, which is not ready for it before the program has begun.
 
 use core::ffi::CStr;
-use sluice_region::sys;
+use sluice_region::{stat, sys};
 
 /// Bytes of entries that are read at once.
 pub const ROOM: usize = 4_096;
@@ -18,6 +18,11 @@ impl Folder {
         // SAFETY: a live, terminated path.
         let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
         Ok(Folder(fd as i32))
+    }
+
+    /// How long the list of its entries is.
+    pub fn bytes(&self) -> u64 {
+        stat(self.0).map_or(0, |found| found.st_size as u64)
     }
 
     /// More of its entries; `None` at the end.

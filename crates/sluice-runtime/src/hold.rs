@@ -5,9 +5,8 @@ use crate::descriptors::{LOCK_FD, guard};
 use crate::error::{StartError, failed};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{LOCK_FILE, MEANWHILE};
-use sluice_region::{lock_byte, open_regular, sys};
+use sluice_region::{lock_byte, open_regular, stat, sys, told_of};
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The keeper has a byte for a moment when it looks whether its process has ended. It is asked for
@@ -79,8 +78,8 @@ impl Hold {
         let path = dir.join(LOCK_FILE);
         let file = open_regular(&path, true, None).map_err(|e| failed(&path, e))?;
         let is_held = file.try_lock_shared().is_ok();
-        let found = file.metadata().map_err(|e| failed(&path, e))?;
-        if !is_held || found.nlink() == 0 {
+        let found = told_of(&file).map_err(|e| failed(&path, e))?;
+        if !is_held || found.st_nlink == 0 {
             let dir = dir.to_owned();
             return Err(StartError::Ended { dir });
         }
@@ -147,10 +146,7 @@ fn close(fd: i32) {
 }
 
 /// Whether a number still is a descriptor of a file: the program may have closed it.
-fn is_same_file(fd: i32, file: &std::fs::Metadata) -> bool {
-    // SAFETY: plain data, for which zeros are valid.
-    let mut found: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: a live buffer; the kernel refuses a number that is no descriptor.
-    let is_open = unsafe { libc::fstat(fd, &mut found) } == 0;
-    is_open && (found.st_dev, found.st_ino) == (file.dev(), file.ino())
+fn is_same_file(fd: i32, file: &libc::stat) -> bool {
+    let is_it = |found: libc::stat| (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino);
+    stat(fd).is_ok_and(is_it)
 }

@@ -363,7 +363,8 @@ fn a_program_sees_no_action_but_its_own() {
     all_well(helper!("abuse_sigaction.c"), &parts);
 }
 
-/// Erlang wraps `sigaction` by way of the next `__sigaction`, which called the wrapper again.
+/// Erlang wraps `sigaction` by way of the next `__sigaction`, which called the wrapper again. And
+/// the runtime's threads called the program's `fchmod`: `fakeroot-tcp` ended with an error.
 #[test]
 fn a_program_may_wrap_functions_of_the_c_library() {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
