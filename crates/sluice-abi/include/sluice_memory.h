@@ -15,7 +15,7 @@
 /**
  * No time: a request that is done later, or nothing to wait for.
  */
-#define SLUICE_NEVER 18446744073709551615ull
+#define SLUICE_NEVER UINT64_C(18446744073709551615)
 
 /**
  * What a memory model is made for.

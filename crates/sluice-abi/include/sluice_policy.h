@@ -25,7 +25,7 @@
 /**
  * What `tick` returns so as not to be called again.
  */
-#define SLUICE_NO_TICK 18446744073709551615ull
+#define SLUICE_NO_TICK UINT64_C(18446744073709551615)
 
 /**
  * It happens for a load or a store.

@@ -40,7 +40,7 @@
 /**
  * No time: nothing is going to happen.
  */
-#define SLUICE_NO_EVENT 18446744073709551615ull
+#define SLUICE_NO_EVENT UINT64_C(18446744073709551615)
 
 /**
  * The last time that there is, in picoseconds: some 106 days.
@@ -159,7 +159,7 @@ struct sluice_news {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif /* __cplusplus */
 
 /**
  * The version of the library's interface.
@@ -298,7 +298,7 @@ int32_t sluice_take_host(struct sluice_simulation *simulation,
                          uint64_t look_up_ps);
 
 /**
- * Whom to call with what hosts learn, in the order of time, while `sluice_advance` runs; a null
+ * Whom to call with what hosts learn, in the order of time, while `sluice_advance` runs; a UINT64_C(n)
  * function for nobody. It may do what the function of `sluice_call_when_done` may, and ask.
  */
 void sluice_call_with_news(struct sluice_simulation *simulation,
@@ -321,7 +321,7 @@ int32_t sluice_ask(struct sluice_simulation *simulation,
                    uint32_t tag);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+} /* extern "C" */
+#endif /* __cplusplus */
 
 #endif  /* SLUICE_H */

@@ -180,7 +180,7 @@ struct sluice_ctl_result {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif /* __cplusplus */
 
 /**
  * The version of the library.
@@ -318,7 +318,7 @@ const char *sluice_ctl_text(int32_t code);
 const char *sluice_ctl_reason_text(uint32_t reason);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+} /* extern "C" */
+#endif /* __cplusplus */
 
 #endif  /* SLUICE_CONTROL_H */

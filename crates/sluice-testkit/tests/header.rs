@@ -4,6 +4,7 @@
 use cbindgen::{Builder, Config, Language, Style};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A header for programs or shared objects in C.
 struct Header {
@@ -121,7 +122,20 @@ fn text(header: &Header, root: &Path) -> String {
     let mut text = Vec::new();
     let bindings = builder.generate().expect("a source that cbindgen reads");
     bindings.write(&mut text);
-    without_safety(&String::from_utf8(text).expect("text"))
+    in_any_c(&without_safety(&String::from_utf8(text).expect("text")))
+}
+
+/// As compilers from C89 and C++98 on read it: they know neither comments of one line nor `ull`.
+fn in_any_c(text: &str) -> String {
+    let line = |line: &str| match (line.split_once(" // "), line.strip_suffix("ull")) {
+        (Some((code, comment)), _) => format!("{} /* {comment} */\n", code.trim_end()),
+        (_, Some(define)) => match define.rsplit_once(' ') {
+            Some((name, number)) => format!("{name} UINT64_C({number})\n"),
+            None => format!("{line}\n"),
+        },
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// The modules of a source that declare something for C, in the order of their names.
@@ -177,17 +191,48 @@ fn headers_are_what_the_sources_say() {
     }
 }
 
+/// Two had comments that C89 does not have.
+#[test]
+fn a_header_is_for_any_c_and_alone() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dir = tempfile::tempdir().unwrap();
+    for (header, text) in HEADERS.iter().zip(texts(&root)) {
+        let defines = text
+            .lines()
+            .filter_map(|l| l.strip_prefix("#define ")?.split_once(' '));
+        let all: Vec<String> = defines.map(|(name, _)| format!("{name} >= 0")).collect();
+        for (compiler, standard, name) in [("cc", "c89", "a.c"), ("c++", "c++98", "a.cc")] {
+            let source = dir.path().join(name);
+            let path = root.join(header.path);
+            let uses = all.join(" ||\n    ");
+            let program = format!("#include {path:?}\nint used(void) {{ return {uses}; }}\n");
+            std::fs::write(&source, program).unwrap();
+            let out = Command::new(compiler)
+                .arg(format!("-std={standard}"))
+                .args(["-pedantic-errors", "-Wall", "-Werror", "-fsyntax-only"])
+                .arg(&source)
+                .output()
+                .expect("a compiler");
+            assert!(out.status.success(), "{}: {out:?}", header.path);
+        }
+    }
+}
+
 /// What a comment sends a reader to is in one of the headers.
 #[test]
 fn what_the_comments_of_headers_name_is_declared() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let texts = HEADERS.map(|header| std::fs::read_to_string(root.join(header.path)).expect("it"));
+    let texts = texts(&root);
     let declared: BTreeSet<&str> = texts.iter().flat_map(|text| names(text, false)).collect();
     for (header, text) in HEADERS.iter().zip(&texts) {
         for name in names(text, true) {
             assert!(declared.contains(name), "{}: {name}", header.path);
         }
     }
+}
+
+fn texts(root: &Path) -> [String; HEADERS.len()] {
+    HEADERS.map(|header| std::fs::read_to_string(root.join(header.path)).expect("it"))
 }
 
 /// The names that begin with ours, in the comments or in the code.
