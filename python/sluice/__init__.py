@@ -6,7 +6,15 @@ the one that live runs and the simulator use.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+
+# Before the first line of `python -m sluice.sweep` runs, its package is imported for a tenth of a
+# second.
+if sys.orig_argv[1:2] == ["-m"] and sys.argv[:1] == ["-m"]:
+    from sluice import commands
+
+    commands.begin(sys.orig_argv[2])
 
 # Tools know the name; `typing` itself would be imported before a command can take Ctrl-C.
 TYPE_CHECKING = False

@@ -11,6 +11,7 @@ import signal
 from importlib import import_module
 
 EXIT_INTERRUPTED = 130
+COMMANDS = {"sluice.report", "sluice.sweep", "sluice.reproduce", "sluice.recipes"}
 
 
 def report() -> int:
@@ -33,11 +34,18 @@ def recipe() -> int:
     return _run("recipes")
 
 
-def _run(package: str) -> int:
+def begin(module: str) -> None:
+    """From now on Ctrl-C ends the command, if the module is one."""
+    if module not in COMMANDS:
+        return
     # In the background of a shell that ignores Ctrl-C for its jobs it goes on being ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     _take()
+
+
+def _run(package: str) -> int:
+    begin(f"sluice.{package}")
     status: int = import_module(f"sluice.{package}").main()
     end_quietly()
     return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,19 @@ def ended(module: str, *command: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("module", ["argparse", "sluice.arguments"])
 def test_ctrl_c_while_python_imports_is_no_traceback(command: list[str], module: str) -> None:
     done = ended(module, *command)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("name", ["report", "sweep", "reproduce", "recipes"])
+def test_neither_is_one_of_a_command_as_a_module(name: str, tmp_path: Path) -> None:
+    """The package was imported first, and took Ctrl-C as a traceback."""
+    hook = SCRIPT.partition("from sluice")[0].replace("_, module, of, *_ = sys.argv", "")
+    hook = hook.replace("del sys.argv[:2]", "module = 'argparse'")
+    (tmp_path / "sitecustomize.py").write_text(hook, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run([sys.executable, "-m", f"sluice.{name}", "--help"], capture_output=True,
+                          env={**os.environ, "PYTHONPATH": path}, text=True, check=False,
+                          timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
