@@ -175,6 +175,6 @@ def test_ctrl_c_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report, "write_report", interrupted)
+    monkeypatch.setattr(report, "_page", interrupted)
     assert main([str(tmp_path)]) == 130
     assert capsys.readouterr().err == "\nsluice report: interrupted; nothing was written\n"

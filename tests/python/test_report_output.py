@@ -26,6 +26,18 @@ def test_default_output_and_its_path_printed(
     assert (tmp_path / "report.html").exists()
 
 
+def test_a_page_goes_to_standard_output(
+        tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by other tools: it was a file of the name ``-``."""
+    folder = runs.run(tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    assert main([str(folder), "-o", "-"]) == 0
+    page, said = capfdbinary.readouterr()
+    assert main([str(folder), "-o", "./-"]) == 0
+    assert (page, said) == ((tmp_path / "-").read_bytes(), b"")
+
+
 def test_a_file_of_the_users_is_not_replaced_unasked(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, notes = runs.run(tmp_path / "a"), tmp_path / "notes.html"

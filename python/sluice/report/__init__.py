@@ -22,14 +22,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The ``sluice-report`` command. Returns its exit status: 0, 2 for bad input, or 130
     after Ctrl-C."""
     options = _parser().parse_args(arguments)
-    output = options.output or _default_output(options.folders)
+    # As a path `./-` would be the same.
+    is_file = options.output != "-"
+    output = Path(options.output) if options.output else _default_output(options.folders)
     try:
         commands.hear()
-        if not options.force and _is_of_another(output):
+        if is_file and not options.force and _is_of_another(output):
             print(f"sluice report: {output}: it is there already and no page of Sluice's; replace"
                   " it with --force", file=sys.stderr)
             return EXIT_BAD_INPUT
-        write_report(options.folders, output, options.title)
+        page = _page(options.folders, options.title)
+        if is_file:
+            _write(output, page)
     except KeyboardInterrupt:
         commands.end_quietly()
         print("\nsluice report: interrupted; nothing was written", file=sys.stderr)
@@ -43,13 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")
-        print(output, flush=True)
+            sys.stdout.buffer.write(b"" if is_file else page)
+        if is_file:
+            print(output)
+        print(end="", flush=True)
     except BrokenPipeError:
         # Nobody reads. The interpreter writes once more when it ends: not to the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"sluice report: standard output: {error.strerror}; the page is {output}",
-              file=sys.stderr)
+        where = f"; the page is {output}" if is_file else ""
+        print(f"sluice report: standard output: {error.strerror}{where}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BAD_INPUT
     return 0
@@ -61,6 +68,10 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
     Raises :class:`sluice.RunFolderError` for a folder that cannot be read, ``OSError`` when
     ``output`` cannot be written.
     """
+    _write(Path(output), _page(folders, title))
+
+
+def _page(folders: Sequence[Path], title: str | None) -> bytes:
     # Drawing takes a second to import: a mistyped folder is refused before that.
     from sluice.report.folder import load_runs, schema_of
 
@@ -80,7 +91,7 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
 
         text = render(runs, title)
     # Names of files need not be text.
-    _write(Path(output), text.encode(errors="replace"))
+    return text.encode(errors="replace")
 
 
 def _is_of_another(output: Path) -> bool:
@@ -115,9 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("folders", metavar="DIR", nargs="+", type=Path,
                         help="what `sluice run`, `sim`, `size` or `curve` wrote by --out DIR")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path,
-                        help="where to write (default: DIR/report.html for one run,"
-                             " ./report.html for several)")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="where to write; - is standard output (default: DIR/report.html for"
+                             " one run, ./report.html for several)")
     parser.add_argument("--force", action="store_true",
                         help="replace a file that is no page of Sluice's too")
     parser.add_argument("--title", metavar="TEXT", help="title of the page")
