@@ -85,7 +85,7 @@ def simulate_system(
     system: str,
     workload: str,
     overrides: Mapping[str, object] | None = None,
-    scale: int = 8,
+    scale: int | None = None,
     warmup: int | None = None,
     instructions: int | None = None,
     timeline: str | None = None,

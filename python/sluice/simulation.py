@@ -20,7 +20,8 @@ def simulate(device: Name, overrides: Mapping[str, object] | None = None,
              policy: Callable[[PolicySpace], Policy] | None = None, warmup: int = 0,
              prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None, *,
              progress: bool | None = None) -> Result:
-    """An access pattern on a device, in virtual time: what ``sluice sim --json`` prints.
+    """An access pattern, or a trace as ``trace:PATH``, on a device, in virtual time: what ``sluice
+    sim --json`` prints.
 
     ``overrides`` are values by key, ``hits`` is ``"all"`` or ``"misses"``, ``bound`` also counts
     the misses of Belady's optimum, ``warmup`` accesses are not counted. ``policy`` and
@@ -45,15 +46,17 @@ def simulate(device: Name, overrides: Mapping[str, object] | None = None,
     return found
 
 
-def simulate_system(system: Name, workload: str, overrides: Mapping[str, object] | None = None,
-                    scale: int = 8, warmup: int | None = None, instructions: int | None = None,
+def simulate_system(system: Name, workload: str | bytes,
+                    overrides: Mapping[str, object] | None = None, scale: int | None = None,
+                    warmup: int | None = None, instructions: int | None = None,
                     timeline: str | None = None, seed: int = 1, check: bool = False, *,
                     progress: bool | None = None) -> Result:
-    """A kernel on a simulated host with its device: what ``sluice sim --system --json`` prints.
+    """A kernel, or a trace as ``trace:PATH``, on a simulated host with its device: what ``sluice
+    sim --system --json`` prints.
 
     ``scale``, ``warmup``, ``instructions``, ``timeline`` (a time such as ``"100us"``) and ``check``
     are those of the command; ``progress`` as of :func:`sluice.simulate`. Raises
-    :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
+    :class:`sluice.ConfigError`, :class:`sluice.WorkloadError` and :class:`sluice.TraceError`.
 
     >>> import sluice
     >>> result = sluice.simulate_system("skybyte-full", "srad", scale=64, warmup=0,
@@ -64,10 +67,12 @@ def simulate_system(system: Name, workload: str, overrides: Mapping[str, object]
     warmup = None if warmup is None else whole("warmup", warmup)
     if instructions is not None:
         instructions = whole("instructions", instructions)
+    if scale is not None:
+        scale = whole("scale", scale, 2**32 - 1)
     with _bar(progress, "instructions") as told:
-        found = Result(_core.simulate_system(text(system), workload, given(overrides),
-                                             whole("scale", scale, 2**32 - 1), warmup,
-                                             instructions, timeline, checked(seed), check, told))
+        found = Result(_core.simulate_system(text(system), os.fsdecode(workload),
+                                             given(overrides), scale, warmup, instructions,
+                                             timeline, checked(seed), check, told))
     if not found["instructions"] and found["warmup_instructions"]:
         raise _took_all(found["warmup_instructions"], "more instructions in the program than that")
     return found

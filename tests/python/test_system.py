@@ -47,6 +47,40 @@ def test_a_simulation_is_that_of_the_command() -> None:
     assert ours == json.loads(told.stdout)
 
 
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two CPUs, each with a page of its own at every other access."""
+    lines = [f"{cpu},{'lw'[at % 2]},{(at * 2 + cpu) % 97 * 4096 + at % 64 * 64},8"
+             for at in range(4_000) for cpu in range(2)]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    subprocess.run([SLUICE, "trace", "convert", tmp_path / "a.csv", tmp_path / "a.trace",
+                    "--columns", "cpu,op,address,size"], check=True, capture_output=True)
+    return tmp_path / "a.trace"
+
+
+def test_a_trace_runs_on_a_system_as_the_command_s(trace: Path) -> None:
+    """Only a device ran one."""
+    asked = {"warmup": 1_000, "instructions": 5_000}
+    ours = sluice.simulate_system("skybyte-full", f"trace:{trace}", {"nand.read": "5us"}, **asked)
+    told = subprocess.run(
+        [SLUICE, "sim", "--system", "skybyte-full", "--trace", trace, "--json",
+         "--set", "nand.read=5us", "--warmup", "1000", "--instructions", "5000"],
+        check=True, capture_output=True, text=True,
+    )
+    assert ours == json.loads(told.stdout)
+    assert (ours.program.threads, ours.scale) == (2, 1)
+
+
+def test_what_a_trace_on_a_system_cannot_have(trace: Path) -> None:
+    name = f"trace:{trace}"
+    with pytest.raises(sluice.Error, match="cpu.threads: a trace has its own .* one 2"):
+        sluice.simulate_system("base-cssd", name, {"cpu.threads": 16})
+    with pytest.raises(sluice.Error, match="check: a trace computes nothing"):
+        sluice.simulate_system("base-cssd", name, check=True)
+    with pytest.raises(sluice.TraceError, match="none.trace"):
+        sluice.simulate_system("base-cssd", f"trace:{trace.parent}/none.trace")
+
+
 def test_errors_are_the_package_s_own() -> None:
     with pytest.raises(sluice.UnknownDeviceError) as raised:
         sluice.simulate_system("skybite", "srad")

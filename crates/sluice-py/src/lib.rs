@@ -134,24 +134,24 @@ mod _core {
         super::system::resolve(py, system, overrides, scale)
     }
 
-    /// A kernel on a simulated host with its device: the object that `sluice sim --system`
-    /// prints, as a dict.
+    /// A kernel, or a trace as `trace:PATH`, on a simulated host with its device: the object that
+    /// `sluice sim --system` prints, as a dict.
     ///
     /// `scale`, `warmup`, `instructions`, `timeline` (a time such as "100us") and `check` are
     /// those of the command, with its defaults. Raises `sluice.ConfigError` and
     /// `sluice.WorkloadError`.
     #[pyfunction]
     #[pyo3(signature = (
-        system, workload, overrides = None, scale = 8, warmup = None, instructions = None,
+        system, workload, overrides = None, scale = None, warmup = None, instructions = None,
         timeline = None, seed = 1, check = false, progress = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate_system<'py>(
         py: Python<'py>,
         system: &str,
-        workload: &str,
+        workload: OsString,
         overrides: Option<&Bound<'py, PyDict>>,
-        scale: u32,
+        scale: Option<u32>,
         warmup: Option<u64>,
         instructions: Option<u64>,
         timeline: Option<&str>,
@@ -161,7 +161,7 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = super::system::Asked {
             name: system,
-            workload,
+            workload: &workload,
             scale,
             warmup,
             instructions,

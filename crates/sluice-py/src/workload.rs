@@ -29,14 +29,8 @@ impl Workload {
         config: &DeviceConfig,
         seed: u64,
     ) -> PyResult<Workload> {
-        let workload = match text.as_bytes().strip_prefix(TRACE) {
-            Some(path) => {
-                let path = Path::new(OsStr::from_bytes(path));
-                let replay = Replay::open(path, Placement::Touch)
-                    .map_err(|error| errors::trace(py, path, &error))?;
-                warn_of_unfinished(py, path, &replay)?;
-                Workload::Trace(path.to_owned(), Box::new(replay))
-            }
+        let workload = match trace_path(text) {
+            Some(path) => Workload::Trace(path.to_owned(), Box::new(open(py, path)?)),
             None => Workload::Pattern(
                 sluice_kernels::parse_stream(&text.to_string_lossy(), seed)
                     .map_err(|error| errors::workload(py, &error))?,
@@ -82,11 +76,20 @@ impl Workload {
     }
 }
 
-/// What the command prints as well: a part of what was recorded may be missing.
-fn warn_of_unfinished(py: Python<'_>, path: &Path, replay: &Replay) -> PyResult<()> {
-    let Some(unfinished) = replay.unfinished() else {
-        return Ok(());
-    };
-    let message = CString::new(format!("{}: {unfinished}", path.display()))?;
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER)
+/// The file of a workload that is a trace.
+pub fn trace_path(text: &OsStr) -> Option<&Path> {
+    let path = text.as_bytes().strip_prefix(TRACE)?;
+    Some(Path::new(OsStr::from_bytes(path)))
+}
+
+/// Opens a trace to be replayed. A part of what was recorded may be missing, of which the command
+/// warns as well.
+pub fn open(py: Python<'_>, path: &Path) -> PyResult<Replay> {
+    let replay = Replay::open(path, Placement::Touch);
+    let replay = replay.map_err(|error| errors::trace(py, path, &error))?;
+    if let Some(unfinished) = replay.unfinished() {
+        let message = CString::new(format!("{}: {unfinished}", path.display()))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER)?;
+    }
+    Ok(replay)
 }

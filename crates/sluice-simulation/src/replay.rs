@@ -1,7 +1,9 @@
 //! A recorded trace on a simulated host.
 
 use crate::{SystemError, SystemRun};
+use sluice_config::System;
 use sluice_host::{Program as _, RunLength};
+use sluice_model::ConfigError;
 use sluice_replay::Replay;
 use sluice_results::{Program, SystemResult, TraceProgram};
 use sluice_units::Ps;
@@ -15,6 +17,20 @@ pub struct TracePlan<'a> {
 }
 
 impl TracePlan<'_> {
+    /// What sizes are divided by, unless somebody says otherwise.
+    pub const SCALE: u32 = 1;
+
+    /// Gives a system a thread for each CPU of a trace; cores that are left have one that ends at
+    /// once.
+    ///
+    /// # Errors
+    /// When the host cannot have as many.
+    pub fn set_threads(system: &mut System, replay: &Replay) -> Result<(), ConfigError> {
+        let cores = system.host.read::<u64>("cpu.cores");
+        let threads = cores.max(u64::from(replay.cpus()));
+        system.set("cpu.threads", &threads.to_string())
+    }
+
     /// How long to run a trace, with what was not asked for: all of it, and everything counted.
     pub fn length(warmup: Option<u64>, measured: Option<u64>) -> RunLength {
         RunLength {

@@ -53,6 +53,9 @@ pub struct SystemPlan<'a> {
 }
 
 impl SystemPlan<'_> {
+    /// What sizes are divided by, unless somebody says otherwise.
+    pub const SCALE: u32 = 8;
+
     /// How long to run a kernel, with what was not asked for: as many instructions as give each
     /// page of the smaller program as many accesses as at full size, or a kernel's own end.
     pub fn length(

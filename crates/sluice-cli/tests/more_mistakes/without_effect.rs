@@ -45,6 +45,31 @@ pub const MISTAKES: &[(&str, &str)] = &[
         "bad value for --warmup: \"10000000000\"; the program has no more instructions than that",
     ),
     (
+        "vm --record x --out kept -- -kernel x",
+        "the argument '--record <FILE>' cannot be used with '--out <DIR>'; leave one of them out; \
+         see `sluice vm --help`",
+    ),
+    (
+        "vm --record x --set nonsense=1 -- -kernel x",
+        "the argument '--record <FILE>' cannot be used with '--set <KEY=VALUE>'; leave one of them \
+         out; see `sluice vm --help`",
+    ),
+    (
+        "vm --baseline --metrics x.prom -- -kernel x",
+        "the argument '--baseline' cannot be used with '--metrics <ADDRESS:PORT|FILE.prom>'; leave \
+         one of them out; see `sluice vm --help`",
+    ),
+    (
+        "sim --workload zipf --warmup 2pass",
+        "bad value for --warmup: \"2pass\"; the workload has no passes; expected accesses, such as \
+         20M",
+    ),
+    (
+        "sim --system base-cssd --workload stream --warmup 2pass",
+        "bad value for --warmup: \"2pass\"; a system is warmed by instructions; expected their \
+         number, such as 100M",
+    ),
+    (
         "sim --system base-cssd --workload stream --scale 256 --timeline 1ps",
         "invalid value '1ps' for '--timeline <PERIOD>': expected 1us at least",
     ),

@@ -202,7 +202,8 @@ impl<'a> Workload<'a> {
                     Workload::Pattern(_, spec) => spec.accesses_per_pass(),
                     Workload::Trace(..) => None,
                 };
-                let none = || Error::unfit("--warmup", "it has no passes; give accesses");
+                let why = "the workload has no passes; expected accesses, such as 20M";
+                let none = || Error::value("--warmup", Warmup::Passes(passes), why);
                 Ok(passes.saturating_mul(per_pass.ok_or_else(none)?))
             }
         }

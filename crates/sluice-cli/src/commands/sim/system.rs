@@ -17,9 +17,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What a kernel's memory is divided by, by default.
-const KERNEL_SCALE: u32 = 8;
-
 /// What a host runs.
 enum Source<'a> {
     Kernel(KernelSpec),
@@ -49,9 +46,9 @@ impl<'a> Source<'a> {
         let warmup = match host.warmup {
             None => None,
             Some(Warmup::Count(instructions)) => Some(instructions),
-            Some(Warmup::Passes(_)) => {
-                let why = "a system is warmed by instructions, such as 100M";
-                return Err(Error::unfit("--warmup", why));
+            Some(passes @ Warmup::Passes(_)) => {
+                let why = "a system is warmed by instructions; expected their number, such as 100M";
+                return Err(Error::value("--warmup", passes, why));
             }
         };
         let length = match self {
@@ -91,8 +88,8 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     let source = Source::read(args)?;
     let system = resolve(name, args, &source)?;
     let usual = match source {
-        Source::Kernel(_) => KERNEL_SCALE,
-        Source::Trace(..) => 1,
+        Source::Kernel(_) => SystemPlan::SCALE,
+        Source::Trace(..) => TracePlan::SCALE,
     };
     let scale = args.host.scale.unwrap_or(usual);
     let length = source.length(&args.host, scale)?;
@@ -188,21 +185,16 @@ fn resolve(name: &str, args: &SimArgs, source: &Source) -> Result<System, Error>
     Ok(system)
 }
 
-/// A thread for each CPU of a trace; cores that are left have one that ends at once.
+/// Those of a trace are its CPUs.
 fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(), Error> {
-    let given = args
-        .device
-        .set
-        .iter()
-        .find(|pair| pair.starts_with("cpu.threads"));
-    if let Some(given) = given {
-        let why = format!(
-            "a trace has its own threads, and this one {}",
-            replay.cpus()
-        );
-        return Err(Error::unfit(format!("--set {given}"), why));
+    for pair in &args.device.set {
+        if key_and_value(pair)?.0 == "cpu.threads" {
+            let why = format!(
+                "a trace has its own threads, and this one {}",
+                replay.cpus()
+            );
+            return Err(Error::unfit(format!("--set {pair}"), why));
+        }
     }
-    let cores = system.host.read::<u64>("cpu.cores");
-    let threads = cores.max(u64::from(replay.cpus()));
-    Ok(system.set("cpu.threads", &threads.to_string())?)
+    Ok(TracePlan::set_threads(system, replay)?)
 }
