@@ -47,7 +47,7 @@ pub fn read(folder: &Path) -> std::io::Result<KeptCommand> {
 }
 
 /// Whether a variable is one by which a run may differ. Those of sessions name what is gone.
-pub fn is_told(name: &str) -> bool {
+fn is_told(name: &str) -> bool {
     !name.starts_with(sluice_abi::SESSION_VAR)
         && VARIABLES.iter().any(|start| name.starts_with(start))
 }

@@ -1,6 +1,7 @@
 //! What an access does, from QEMU's description of it.
 
 use crate::api::{READS, WRITES, api};
+use sluice_units::PAGE_BYTES;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// By QEMU's description of an access: what it has said of it. A description is a small number of
@@ -44,6 +45,10 @@ impl What {
         self.0 as u16
     }
 
+    fn of_size(self, size: u16) -> What {
+        What(self.0 & !u32::from(u16::MAX) | u32::from(size))
+    }
+
     /// Whether it reads. One that does both reads first.
     pub fn loads(self) -> bool {
         self.0 & What::LOADS != 0
@@ -55,14 +60,34 @@ impl What {
     }
 }
 
-/// Where an access is: guest-physical in a machine, none if it is not to memory; as the program has
-/// it elsewhere.
+/// Where an access is, and what it does there: guest-physical in a machine, and nothing if it is not
+/// to memory; as the program has it elsewhere. In a machine an access across a page's end is two if
+/// the next page's memory is not the next.
 #[inline]
-pub fn in_memory<const SYSTEM: bool>(info: u32, address: u64) -> Option<u64> {
-    if SYSTEM {
-        physical(info, address)
+pub fn in_memory<const SYSTEM: bool>(info: u32, address: u64) -> impl Iterator<Item = (u64, What)> {
+    let what = What::of(info);
+    let left = (PAGE_BYTES - address % PAGE_BYTES) as u16;
+    let pieces = if !SYSTEM {
+        [Some((address, what)), None]
+    } else if what.size() <= left {
+        [physical(info, address).map(|at| (at, what)), None]
     } else {
-        Some(address)
+        across(info, address, what, left)
+    };
+    pieces.into_iter().flatten()
+}
+
+#[cold]
+fn across(info: u32, address: u64, what: What, left: u16) -> [Option<(u64, What)>; 2] {
+    let first = physical(info, address);
+    // QEMU has just found both pages, and asks no page table anew.
+    let next = physical(info, address.wrapping_add(left.into()));
+    match (first, next) {
+        (Some(at), Some(next)) if at + u64::from(left) == next => [Some((at, what)), None],
+        _ => [
+            first.map(|at| (at, what.of_size(left))),
+            next.map(|at| (at, what.of_size(what.size() - left))),
+        ],
     }
 }
 

@@ -76,9 +76,6 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// The trace cannot be written.
-    #[error(transparent)]
-    Trace(#[from] sluice_trace::Error),
     /// A thread cannot be started.
     #[error("starting a thread: {0}")]
     Thread(#[source] io::Error),

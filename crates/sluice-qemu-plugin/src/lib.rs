@@ -19,7 +19,7 @@ mod thread;
 
 use api::{Id, Info};
 use error::Error;
-use options::Options;
+use options::{Argument, Options};
 use std::ffi::{CStr, c_char, c_int};
 
 /// QEMU calls it when it has loaded the plugin.
@@ -35,9 +35,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     // SAFETY: as the caller says.
     let (info, arguments) = unsafe {
-        let text = |place| CStr::from_ptr(*arguments.add(place)).to_string_lossy();
-        let list: Vec<String> = (0..count.max(0) as usize)
-            .map(|place| text(place).into_owned())
+        let bytes = |place| CStr::from_ptr(*arguments.add(place)).to_bytes();
+        let list: Vec<Argument> = (0..count.max(0) as usize)
+            .map(|place| Argument::new(bytes(place)))
             .collect();
         (&*info, list)
     };
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), Error> {
+fn install(id: Id, info: &Info, arguments: &[Argument]) -> Result<(), Error> {
     let options = Options::parse(arguments)?;
     api::find()?;
     pipe::watch_forks();

@@ -8,7 +8,9 @@ use sluice_results::{RecordedAccesses, SystemResult, to_json};
 use sluice_simulation::{Part, SystemError};
 use sluice_trace::filter::Levels;
 use sluice_units::Bytes;
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -66,16 +68,44 @@ pub struct OnDevice {
     pub local: Bytes,
 }
 
+/// An argument as QEMU hands it on. The name of a file can have any bytes.
+pub struct Argument {
+    bytes: Vec<u8>,
+    text: String,
+}
+
+impl Argument {
+    /// Of its bytes.
+    pub fn new(bytes: &[u8]) -> Argument {
+        Argument {
+            bytes: bytes.to_vec(),
+            text: String::from_utf8_lossy(bytes).into_owned(),
+        }
+    }
+}
+
+/// Key, value, and the value's bytes.
+type Pair<'a> = (&'a str, &'a str, &'a [u8]);
+
 /// The arguments by their keys.
-struct Given<'a>(Vec<(&'a str, &'a str)>);
+struct Given<'a>(Vec<Pair<'a>>);
 
 impl<'a> Given<'a> {
-    fn read(arguments: &'a [String]) -> Result<Given<'a>, Error> {
-        let pairs = arguments.iter().map(|argument| {
-            let pair = argument.split_once('=');
-            pair.ok_or_else(|| Error::NotAPair(argument.clone()))
-        });
+    fn read(arguments: &'a [Argument]) -> Result<Given<'a>, Error> {
+        let pair = |argument: &'a Argument| {
+            let (key, value) = argument.text.split_once('=')?;
+            let at = argument.bytes.iter().position(|byte| *byte == b'=')?;
+            Some((key, value, &argument.bytes[at + 1..]))
+        };
+        let pairs = arguments
+            .iter()
+            .map(|argument| pair(argument).ok_or_else(|| Error::NotAPair(argument.text.clone())));
         Ok(Given(pairs.collect::<Result<_, _>>()?))
+    }
+
+    fn path(&mut self, key: &str) -> Option<PathBuf> {
+        let all = self.take_pairs(key);
+        all.last().map(|pair| OsStr::from_bytes(pair.2).into())
     }
 
     /// The last value of a key, which is taken out.
@@ -85,10 +115,14 @@ impl<'a> Given<'a> {
     }
 
     fn take_all(&mut self, key: &str) -> Vec<&'a str> {
+        let taken = self.take_pairs(key).into_iter();
+        taken.map(|(_, value, _)| value).collect()
+    }
+
+    fn take_pairs(&mut self, key: &str) -> Vec<Pair<'a>> {
         let (taken, rest) = self.0.iter().partition(|pair| pair.0 == key);
         self.0 = rest;
-        let taken: Vec<(&str, &str)> = taken;
-        taken.into_iter().map(|(_, value)| value).collect()
+        taken
     }
 
     fn number<T: FromStr>(&mut self, key: &'static str, usual: T) -> Result<T, Error> {
@@ -108,7 +142,7 @@ impl<'a> Given<'a> {
     /// Nothing may be left.
     fn end(self, mode: &'static str) -> Result<(), Error> {
         match self.0.first() {
-            Some((key, _)) => Err(Error::UnknownKey {
+            Some((key, ..)) => Err(Error::UnknownKey {
                 key: (*key).to_owned(),
                 mode,
             }),
@@ -130,7 +164,7 @@ impl Options {
     ///
     /// # Errors
     /// Names the key and what would be accepted.
-    pub fn parse(arguments: &[String]) -> Result<Options, Error> {
+    pub fn parse(arguments: &[Argument]) -> Result<Options, Error> {
         let mut given = Given::read(arguments)?;
         let options = match given.take("mode") {
             Some("record") => Options::Record(Record::parse(&mut given)?),
@@ -149,10 +183,10 @@ impl Options {
 impl Record {
     fn parse(given: &mut Given<'_>) -> Result<Record, Error> {
         Ok(Record {
-            out: given.take("out").ok_or(Error::NoOut)?.into(),
+            out: given.path("out").ok_or(Error::NoOut)?,
             filter: Levels::parse(given.take("filter").unwrap_or("none"))?,
             command: given.take("command").unwrap_or_default().to_owned(),
-            result: given.take("result").map(PathBuf::from),
+            result: given.path("result"),
         })
     }
 }
@@ -177,7 +211,7 @@ impl Simulate {
                 from: given.mark("from")?,
                 to: given.mark("to")?,
             },
-            result: given.take("result").map(PathBuf::from),
+            result: given.path("result"),
         })
     }
 
@@ -208,6 +242,14 @@ impl Simulate {
         match &self.result {
             Some(path) => write(path, result),
             None => eprintln!("{}", to_json(result)),
+        }
+    }
+
+    /// Says why there is no result, and writes that where it would be.
+    pub fn write_end(&self, why: &str) {
+        eprintln!("sluice: {why}");
+        if let Some(path) = &self.result {
+            write(path, &why);
         }
     }
 }
@@ -266,8 +308,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Options, Error> {
-        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        Options::parse(&words)
+        let words = text.split(' ').map(|word| Argument::new(word.as_bytes()));
+        Options::parse(&words.collect::<Vec<_>>())
     }
 
     #[test]

@@ -54,11 +54,11 @@ pub fn install(id: Id, info: &Info, options: Record) -> Result<(), Error> {
     };
     let file = File::create(&options.out).map_err(at)?;
     let file = out_of_the_way(file).map_err(at)?;
-    let writer = Writer::new(file, &header)?;
     let (pipe, receiver) = Pipe::new();
     let pipe = Arc::new(pipe);
     let (theirs, told) = (pipe.clone(), options.clone());
-    let encode = move || encode(&told, &theirs, &receiver, writer);
+    // A disk that is full already is one that gets full.
+    let encode = move || encode(&told, &theirs, &receiver, || Writer::new(file, &header));
     let encoder = Worker::start("sluice-trace", encode).map_err(Error::Thread)?;
     let recorder = Recorder {
         options,
@@ -113,9 +113,10 @@ fn encode(
     options: &Record,
     pipe: &Pipe<Access>,
     receiver: &Receiver<Message<Access>>,
-    writer: Writer<File>,
+    begin: impl FnOnce() -> Result<Writer<File>, sluice_trace::Error>,
 ) -> Option<Summary> {
-    write(pipe, receiver, writer)
+    begin()
+        .and_then(|writer| write(pipe, receiver, writer))
         .inspect_err(|error| options.write_end(&error.to_string()))
         .ok()?
 }
@@ -202,12 +203,11 @@ extern "C" fn accessed<const SYSTEM: bool>(
     address: u64,
     left: *mut c_void,
 ) {
-    let Some(address) = in_memory::<SYSTEM>(info, address) else {
-        return;
-    };
-    // SAFETY: a callback of this CPU.
-    if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
-        cpu.access(address, What::of(info), left as u64);
+    for (address, what) in in_memory::<SYSTEM>(info, address) {
+        // SAFETY: a callback of this CPU.
+        if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
+            cpu.access(address, what, left as u64);
+        }
     }
 }
 

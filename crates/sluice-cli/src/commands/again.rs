@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::signals;
-use crate::told::{self, FILE, is_told};
+use crate::told::{self, FILE};
 use clap::Args;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,13 +65,8 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     let before = result(&args.folder);
     let there = stamp(&out);
     let mut command = Command::new(own);
-    for variable in std::env::vars_os().map(|(name, _)| name) {
-        if is_told(&variable.to_string_lossy()) {
-            command.env_remove(variable);
-        }
-    }
-    command.args(&arguments).envs(&kept.environment);
-    command.current_dir(&kept.directory);
+    set_variables(&mut command, &kept.environment, &now.environment);
+    command.args(&arguments).current_dir(&kept.directory);
     let cannot = || Error::system(format!("{}: running it again", kept.directory));
     let mut child = command.spawn().map_err(cannot())?;
     signals::forward_to(child.id(), &signals::ENDING);
@@ -85,6 +80,22 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         errln!("sluice: kept in {}", out.display());
     }
     Ok(crate::child::leave(crate::child::exit_of(status)))
+}
+
+/// Gives a command the variables that were kept. One that has them already gets no other: variables
+/// that are set come in another order, which a program sees.
+fn set_variables(
+    command: &mut Command,
+    kept: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) {
+    let differs = |name: &String| kept.get(name) != now.get(name);
+    for name in now.keys().chain(kept.keys()).filter(|name| differs(name)) {
+        match kept.get(name) {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
 }
 
 /// Why a folder cannot be run again.

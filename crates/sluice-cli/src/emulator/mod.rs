@@ -17,6 +17,8 @@ use serde::de::DeserializeOwned;
 use sluice_abi::SIMULATED_CPU;
 use sluice_results::Exit;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Instant;
@@ -38,6 +40,10 @@ pub fn find() -> Result<Qemu, Error> {
     qemu.check_plugins()?;
     Ok(qemu)
 }
+
+/// Bytes of what is executed, as the plugin gets it. Linux gives an argument 128 KiB, in which each
+/// comma takes two.
+const COMMAND_MAX: usize = 32 << 10;
 
 /// How a program ended under an emulator.
 pub struct Emulated {
@@ -91,11 +97,16 @@ pub fn start(
     adjust: impl FnOnce(&mut Command),
     passed_on: &'static [i32],
 ) -> Result<Started, Error> {
+    if let Some(file) = &plugin.writes {
+        // QEMU would say in three lines that it cannot be made.
+        let made = File::options().append(true).create(true).open(file);
+        made.map_err(Error::system(file.display()))?;
+    }
     let session = SessionDir::create(0)?;
     let result = session.path().join(PLUGIN_FILE);
     // The plugin writes into it. What it makes itself could be read by others.
     sluice_region::create_private(&result).map_err(Error::system(result.display()))?;
-    plugin.set("result", &result.to_string_lossy());
+    plugin.set("result", &result);
     let mut command = Command::new(&qemu.path);
     if qemu.version == INTERFACE_6 {
         command.env("SLUICE_QEMU_INTERFACE", "6");
@@ -156,8 +167,10 @@ fn check(name: &OsStr) -> Result<PathBuf, Error> {
 /// Our plugin, with its options.
 #[derive(Clone)]
 pub struct Plugin {
-    options: String,
+    options: OsString,
     library: PathBuf,
+    /// A file that it is to make.
+    writes: Option<PathBuf>,
     /// Whether the program is to know, by its CPU's name, that somebody listens.
     hears_marks: bool,
 }
@@ -167,8 +180,9 @@ impl Plugin {
     pub fn find(mode: &str) -> Result<Plugin, Error> {
         let library = program::library("libsluice_qemu.so", "SLUICE_QEMU_PLUGIN")?;
         let mut plugin = Plugin {
-            options: String::new(),
+            options: OsString::new(),
             library,
+            writes: None,
             hears_marks: mode == "simulate",
         };
         plugin.set("mode", mode);
@@ -176,18 +190,41 @@ impl Plugin {
     }
 
     /// Adds an option.
-    pub fn set(&mut self, key: &str, value: &str) {
-        self.options += &format!(",{key}={}", escape(value));
+    pub fn set(&mut self, key: &str, value: impl AsRef<OsStr>) {
+        self.options.push(format!(",{key}="));
+        self.options.push(escape(value.as_ref()));
+    }
+
+    /// Says what is executed, for the record. A program takes more arguments than one of them has
+    /// room for.
+    pub fn set_command(&mut self, command: &[String]) {
+        let all = command.join(" ");
+        match all.char_indices().find(|(at, _)| *at >= COMMAND_MAX) {
+            None => self.set("command", &all),
+            Some((end, _)) => self.set("command", format!("{} ..", &all[..end])),
+        }
+    }
+
+    /// Adds a file that it is to make.
+    pub fn set_written(&mut self, key: &str, file: &Path) -> Result<(), Error> {
+        self.set(
+            key,
+            std::path::absolute(file).map_err(Error::system(file.display()))?,
+        );
+        self.writes = Some(file.to_owned());
+        Ok(())
     }
 
     /// What follows QEMU's `-plugin`.
     pub fn argument(&self) -> OsString {
-        let library: &Path = &self.library;
-        OsString::from(escape(&library.to_string_lossy()) + &self.options)
+        let mut argument = escape(self.library.as_os_str());
+        argument.push(&self.options);
+        argument
     }
 }
 
 /// QEMU takes a comma that is doubled for one that separates nothing.
-fn escape(text: &str) -> String {
-    text.replace(',', ",,")
+fn escape(text: &OsStr) -> OsString {
+    let pieces: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b',').collect();
+    OsString::from_vec(pieces.join(&b",,"[..]))
 }

@@ -6,6 +6,8 @@ use crate::error::Error;
 use crate::traces::check_new;
 use sluice_results::{Exit, RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
 use sluice_stats::share;
+use sluice_units::printable;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -30,10 +32,9 @@ impl Recording<'_> {
         check_file(self.file)?;
         check_new(self.file, self.force)?;
         let mut plugin = Plugin::find("record")?;
-        let out = std::path::absolute(self.file).map_err(Error::system(self.file.display()))?;
-        plugin.set("out", &out.to_string_lossy());
+        plugin.set_written("out", self.file)?;
         plugin.set("filter", self.filter);
-        plugin.set("command", &self.command.join(" "));
+        plugin.set_command(self.command);
         Ok(plugin)
     }
 
@@ -50,9 +51,14 @@ impl Recording<'_> {
         }
         errln!(
             "sluice: QEMU ended before the program did; {} has what was written until then",
-            self.file.display()
+            self.name()
         );
         Ok(failed(emulated.exit))
+    }
+
+    /// The file as messages name it.
+    fn name(&self) -> String {
+        printable(&self.file.to_string_lossy()).into_owned()
     }
 
     fn print(&self, counted: RecordedAccesses, wall_s: f64) -> Result<(), Error> {
@@ -77,7 +83,7 @@ impl Recording<'_> {
                  {:.1} million accesses a second",
                 counted.accesses,
                 counted.accesses_seen,
-                self.file.display(),
+                self.name(),
                 bytes_per_access.unwrap_or_default(),
                 per_s / 1e6,
             );
@@ -94,19 +100,21 @@ fn failed(exit: Exit) -> ExitCode {
     }
 }
 
-/// A trace can be written there, as far as its name says. QEMU would say it less plainly.
+/// Refuses what can hold no trace. QEMU would say it less plainly.
 fn check_file(file: &Path) -> Result<(), Error> {
-    if file.is_dir() {
-        return Err(Error::unfit(
-            file.display(),
-            "it is a folder; name a file in it",
-        ));
+    let unfit = |why: &str| Err(Error::unfit(file.display(), why));
+    let kind = file.metadata().map(|there| there.file_type()).ok();
+    if kind.is_some_and(|kind| kind.is_dir()) {
+        return unfit("it is a folder; name a file in it");
+    }
+    if file == Path::new("-") || kind.is_some_and(|kind| kind.is_fifo() || kind.is_socket()) {
+        return unfit("a trace is written at its beginning again when it ends; name a file");
     }
     match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            let why = format!("there is no folder {}; make it first", folder.display());
-            Err(Error::unfit(file.display(), why))
-        }
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => unfit(&format!(
+            "there is no folder {}; make it first",
+            folder.display()
+        )),
         _ => Ok(()),
     }
 }

@@ -105,11 +105,11 @@ impl<'a> Simulation<'a> {
         }
         for pair in self.settings() {
             let (key, value) = key_and_value(pair)?;
-            plugin.set("set", &format!("{key}={value}"));
+            plugin.set("set", format!("{key}={value}"));
         }
-        plugin.set("seed", &self.device.seed.to_string());
-        plugin.set("scale", &self.args.scale.to_string());
-        plugin.set("command", &self.command.join(" "));
+        plugin.set("seed", self.device.seed.to_string());
+        plugin.set("scale", self.args.scale.to_string());
+        plugin.set_command(self.command);
         for (key, mark) in [("from", &self.part.from), ("to", &self.part.to)] {
             if let Some(mark) = mark {
                 plugin.set(key, mark);
@@ -133,7 +133,10 @@ impl Ready<'_> {
     ) -> Result<ExitCode, Error> {
         let (exit, wall_s) = (emulated.exit, emulated.wall_s);
         let Some(mut result) = emulated.result::<SystemResult>() else {
-            errln!("sluice: QEMU ended before the simulation did; there is no result");
+            // What ended the simulation has said why.
+            if emulated.result::<String>().is_none() {
+                errln!("sluice: QEMU ended before the simulation did; there is no result");
+            }
             // Before the end, which may be by a signal.
             drop(self);
             return Ok(match exit {

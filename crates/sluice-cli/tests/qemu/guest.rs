@@ -73,6 +73,43 @@ fn a_guest_is_recorded_by_physical_address() {
     assert!(all.len() > 100_000, "firmware too: {}", all.len());
 }
 
+/// What was behind a page's end counted in the physically next page, wherever the guest's next was.
+#[test]
+fn an_access_across_pages_is_in_the_memory_of_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, result) = (dir.path().join("trace"), dir.path().join("result"));
+    let guest = compile("guest_across.c", &FLAGS);
+    let options = format!("mode=record,out={}", trace.display());
+    let said = boot_this(&guest, &options, &result);
+    let all = accesses(&trace);
+    assert_eq!(said["accesses"], all.len());
+    assert_eq!(said["accesses_seen"], all.len());
+    // The firmware has what is behind.
+    let ours = all.iter().filter(|a| (FROM..32 << 20).contains(&a.address));
+    let told: Vec<_> = ours.map(|a| (a.address, a.size, a.kind)).collect();
+    let (load, store) = (Kind::Load, Kind::Store);
+    let apart = [
+        (0x100_0ffe, 2, load),
+        (0x140_0000, 2, load),
+        (0x100_0ffd, 3, store),
+        (0x140_0000, 1, store),
+        (0x100_0fff, 1, load),
+        (0x140_0000, 3, load),
+        (0x100_0fff, 1, store),
+        (0x140_0000, 3, store),
+    ];
+    let together = [
+        (0x180_0ffe, 4, load),
+        (0x180_0ffd, 4, store),
+        (0x180_0fff, 4, load),
+        (0x180_0fff, 4, store),
+    ];
+    assert_eq!(told, [&apart[..], &together].concat());
+    let options = "mode=simulate,device=cylon,range=0x1400000+4KiB,local=64MiB";
+    let simulated = boot_this(&guest, options, &result);
+    assert_eq!(simulated["program"]["device_bytes"], 4096);
+}
+
 /// QEMU ended on one CPU while the others went on: what these had gathered was sent twice or never,
 /// and of three such traces one broke off.
 #[test]

@@ -213,6 +213,55 @@ fn a_trace_that_has_no_room_is_an_error_that_is_told_once() {
     }
 }
 
+/// QEMU refused to start and said two lines more, with status 1.
+#[test]
+fn a_full_disk_is_told_as_one_that_gets_full() {
+    let program = plain().to_string_lossy().into_owned();
+    let out = record(std::path::Path::new("/dev/full"), "none", &[&program]);
+    assert_eq!(out.status.code(), Some(40), "the program's own: {out:?}");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let full = "sluice: recording ended: writing a trace: No space left on device (os error 28)\n";
+    assert_eq!(said, full);
+}
+
+/// Of the first the name was another one; of the others QEMU said three lines, with status 1.
+#[test]
+fn a_trace_has_the_name_that_was_asked_for_or_none() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let program = plain().to_string_lossy().into_owned();
+    let odd = dir
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"a\n,\xff.trace"));
+    let out = record(&odd, "none", &[&program]);
+    assert_eq!(out.status.code(), Some(40), "{out:?}");
+    assert!(Reader::open(&odd).unwrap().accesses() > 0);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    let long = dir.path().join("x".repeat(300));
+    for (path, message) in [
+        (long.as_path(), "File name too long"),
+        ("/proc/none".as_ref(), "/proc/none: No such file"),
+        ("-".as_ref(), "-: a trace is written at its beginning"),
+    ] {
+        let said = refused(&record(path, "none", &[&program]));
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+/// More than one argument can hold was "Argument list too long" of QEMU.
+#[test]
+fn a_program_may_have_many_arguments() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let many: Vec<String> = (0..40_000).map(|number| number.to_string()).collect();
+    let mut program = vec!["/bin/true"];
+    program.extend(many.iter().map(String::as_str));
+    let out = record(&trace, "none", &program);
+    assert!(out.status.success(), "{:?}", out.stderr);
+    let command = Reader::open(&trace).unwrap().header().command.clone();
+    assert!(command.starts_with("/bin/true 0 1 2 ") && command.ends_with(" .."));
+}
+
 fn refused(out: &Output) -> String {
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();

@@ -38,6 +38,30 @@ fn two_runs_are_the_same_run() {
     }
 }
 
+/// Its variables came in another order, and a program that looks one up took other steps.
+#[test]
+fn a_run_again_is_the_same_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let ours = sluice();
+    let run = |args: &[&std::ffi::OsStr]| {
+        let mut command = std::process::Command::new("env");
+        let given = ours.get_envs();
+        command.envs(given.filter_map(|(key, value)| Some((key, value?))));
+        command.args(["ZONE=1", "AREA=2"]).arg(ours.get_program());
+        let out = command.args(args).output().expect("sluice");
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let words = ["run", "--simulate", "--out"].map(std::ffi::OsStr::new);
+    let program = ["--", "env"].map(std::ffi::OsStr::new);
+    let [first, _] = run(&[&words[..], &[kept.as_os_str()], &program].concat());
+    let [again, said] = run(&["again".as_ref(), kept.as_os_str()]);
+    assert!(first.contains("ZONE=1\nAREA=2\n"), "{first}");
+    assert_eq!(again, first);
+    assert!(said.contains("every figure is what it was"), "{said}");
+}
+
 /// 1024 pages of flash that takes 40 us: one after another if each address needs the load before,
 /// and otherwise as many at a time as the L1 has MSHRs.
 #[test]
@@ -210,5 +234,6 @@ fn what_cannot_be_simulated_is_said_in_one_line() {
     );
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains("device.capacity is"), "{said}");
 }

@@ -11,7 +11,7 @@ mod marks;
 mod pages;
 mod program;
 
-use crate::access::{What, in_memory};
+use crate::access::in_memory;
 use crate::api::{self, Id, Info, NO_REGS, READS, WRITES, api};
 use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
@@ -141,7 +141,7 @@ fn simulate(
 ) -> (SystemResult, Executed) {
     let mut ran = ready
         .run(&mut live, LENGTH, &mut |_| true)
-        .unwrap_or_else(|error| give_up(&error.to_string()))
+        .unwrap_or_else(|error| give_up(options, &error.to_string()))
         .expect("nothing stops it");
     let (local, device) = pages.touched();
     let bytes = |pages: u64| pages * sluice_units::PAGE_BYTES;
@@ -265,22 +265,18 @@ extern "C" fn accessed<const SYSTEM: bool>(
     address: u64,
     site: *mut c_void,
 ) {
-    let Some(address) = in_memory::<SYSTEM>(info, address) else {
-        return;
-    };
-    let simulation = simulation();
-    // SAFETY: a callback of this CPU, with the site that was given for it.
-    let (cpu, site) = unsafe { (CPUS.enter(cpu), &*site.cast::<Site>()) };
-    let Some(mut cpu) = cpu else {
-        return;
-    };
-    if cpu
-        .access(&simulation.pages, site, address, What::of(info))
-        .is_err()
-    {
-        simulation.stop();
+    for (address, what) in in_memory::<SYSTEM>(info, address) {
+        let simulation = simulation();
+        // SAFETY: a callback of this CPU, with the site that was given for it.
+        let (cpu, site) = unsafe { (CPUS.enter(cpu), &*site.cast::<Site>()) };
+        let Some(mut cpu) = cpu else {
+            return;
+        };
+        if cpu.access(&simulation.pages, site, address, what).is_err() {
+            simulation.stop();
+        }
+        cpu.hand_on(&simulation.pipe, false);
     }
-    cpu.hand_on(&simulation.pipe, false);
 }
 
 /// As [`accessed`], by the instruction that says a byte of a mark.
@@ -288,8 +284,9 @@ extern "C" fn marked<const SYSTEM: bool>(cpu: c_uint, info: u32, address: u64, s
     accessed::<SYSTEM>(cpu, info, address, site);
     let simulation = simulation();
     let heard = in_memory::<SYSTEM>(info, address)
+        .next()
         .filter(|_| !is_forked())
-        .and_then(|address| lock(&simulation.marks).hear(address));
+        .and_then(|(address, _)| lock(&simulation.marks).hear(address));
     if let Some(mark) = heard {
         // SAFETY: a callback of this CPU.
         if let Some(mut cpu) = unsafe { CPUS.enter(cpu) } {
@@ -303,17 +300,18 @@ impl Simulation {
     fn stop(&self) -> ! {
         let (key, room) = self.room;
         let (local, device) = self.pages.touched();
-        give_up(&format!(
+        let why = format!(
             "the program touches more than {} pages of 4 KiB, but {key} is {room}; give a larger \
              {key}",
             local + device
-        ))
+        );
+        give_up(&self.options, &why)
     }
 }
 
 /// Ends guest and simulation.
-fn give_up(why: &str) -> ! {
-    eprintln!("sluice: {why}");
+fn give_up(options: &Simulate, why: &str) -> ! {
+    options.write_end(why);
     // SAFETY: ends the process at once, without handlers that could wait for other threads.
     unsafe { libc::_exit(2) }
 }

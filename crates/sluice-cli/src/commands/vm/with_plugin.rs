@@ -175,8 +175,8 @@ fn place(plugin: &mut Plugin, machine: &Machine) {
         true => memory.next_multiple_of(BLOCK) + memory,
         false => (4 << 30) + memory.saturating_sub(LOW_MAX),
     };
-    plugin.set("range", &format!("{start:#x}+{}B", machine.device.0));
-    plugin.set("local", &Bytes(memory + REST).to_string());
+    plugin.set("range", format!("{start:#x}+{}B", machine.device.0));
+    plugin.set("local", Bytes(memory + REST).to_string());
 }
 
 /// With one CPU the guest's clock counts instructions and its random numbers come from the seed, so
