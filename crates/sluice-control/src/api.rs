@@ -21,7 +21,7 @@ pub const SLUICE_CTL_DONE: i32 = 0;
 pub const SLUICE_CTL_NOTHING: i32 = 1;
 /// Some pages were refused, for the reason in the result.
 pub const SLUICE_CTL_PARTLY: i32 = 2;
-/// Every page was refused, or the parameters were. Nothing changed.
+/// Every page was refused, or the parameters or a power cut were. Nothing changed.
 pub const SLUICE_CTL_REFUSED: i32 = 3;
 /// The command is still under way.
 pub const SLUICE_CTL_PENDING: i32 = 4;
@@ -35,7 +35,8 @@ pub const SLUICE_CTL_BUSY: i32 = -3;
 pub const SLUICE_CTL_GONE: i32 = -4;
 /// The range is empty, or not all of it is on the device.
 pub const SLUICE_CTL_RANGE: i32 = -5;
-/// A null pointer, a text that is not UTF-8 or too long, or an unknown operation or counter.
+/// A null pointer, a text that is not UTF-8 or too long, an unknown operation or counter, or the
+/// number of no command that is under way.
 pub const SLUICE_CTL_INVALID: i32 = -6;
 /// The device could not be reached for another reason, such as missing permission.
 pub const SLUICE_CTL_FAILED: i32 = -7;
@@ -490,6 +491,8 @@ fn code_of(error: &Error) -> i32 {
         Error::Busy(_) | Error::Full(_) => SLUICE_CTL_BUSY,
         Error::Gone => SLUICE_CTL_GONE,
         Error::NotOnDevice(_) => SLUICE_CTL_RANGE,
+        Error::NotUnderWay(_) => SLUICE_CTL_INVALID,
+        Error::NotPersistent(_) | Error::PowerInGuest => SLUICE_CTL_REFUSED,
         _ => SLUICE_CTL_FAILED,
     }
 }

@@ -58,7 +58,8 @@ pub struct Connection {
     at: usize,
     client: Client,
     tag: u64,
-    under_way: u32,
+    /// The numbers of the commands under way.
+    under_way: Vec<u64>,
     /// Answers that came before they were asked for.
     early: Vec<Completion>,
     /// Holds the channel's lock.
@@ -98,7 +99,7 @@ impl Connection {
             at,
             client,
             tag: 0,
-            under_way: 0,
+            under_way: Vec::new(),
             early: Vec::new(),
             _file: file,
         })
@@ -131,11 +132,11 @@ impl Connection {
         let tag = self.tag;
         let words = Submission { tag, request }.to_words();
         let channel = &ring(&self.map).channels[self.at];
-        if self.under_way == ENTRIES || !self.client.submit(channel, &words) {
+        if self.under_way.len() == ENTRIES as usize || !self.client.submit(channel, &words) {
             return Err(Error::Full(ENTRIES));
         }
         self.tag += 1;
-        self.under_way += 1;
+        self.under_way.push(tag);
         wake(ring(&self.map), self.place.side);
         Ok(Pending(tag))
     }
@@ -143,19 +144,23 @@ impl Connection {
     /// The end of a command, if it has come.
     ///
     /// # Errors
-    /// [`Error::Garbled`].
+    /// [`Error::NotUnderWay`], [`Error::Garbled`].
     pub fn poll(&mut self, pending: Pending) -> Result<Option<Completion>, Error> {
         loop {
             if let Some(at) = self.early.iter().position(|answer| answer.tag == pending.0) {
                 return Ok(Some(self.early.swap_remove(at)));
             }
+            if !self.under_way.contains(&pending.0) {
+                return Err(Error::NotUnderWay(pending.0));
+            }
             let channel = &ring(&self.map).channels[self.at];
             let Some(words) = self.client.take(channel) else {
                 return Ok(None);
             };
-            self.under_way = self.under_way.checked_sub(1).ok_or(Error::Garbled)?;
-            self.early
-                .push(Completion::from_words(&words).ok_or(Error::Garbled)?);
+            let answer = Completion::from_words(&words).ok_or(Error::Garbled)?;
+            let at = self.under_way.iter().position(|tag| *tag == answer.tag);
+            self.under_way.swap_remove(at.ok_or(Error::Garbled)?);
+            self.early.push(answer);
         }
     }
 
@@ -166,16 +171,13 @@ impl Connection {
     pub fn wait(&mut self, pending: Pending) -> Result<Completion, Error> {
         let mut pause = GUEST_LOOK;
         let mut limit = Instant::now() + GUEST_LIMIT;
-        let mut under_way = self.under_way;
+        let mut under_way = self.under_way.len();
         let mut life = Life::of(ring(&self.map));
         let mut stop = Stop::default();
         loop {
             let answered = ring(&self.map).answered.load(Acquire);
             if let Some(answer) = self.poll(pending)? {
                 return Ok(answer);
-            }
-            if self.under_way == 0 {
-                return Err(Error::Garbled);
             }
             match self.place.side {
                 Side::Host => {
@@ -191,8 +193,8 @@ impl Connection {
                     }
                 }
                 Side::Guest => {
-                    if self.under_way != under_way {
-                        (under_way, limit) = (self.under_way, Instant::now() + GUEST_LIMIT);
+                    if self.under_way.len() != under_way {
+                        (under_way, limit) = (self.under_way.len(), Instant::now() + GUEST_LIMIT);
                     }
                     if Instant::now() > limit {
                         return Err(Error::Silent(GUEST_LIMIT.as_secs()));

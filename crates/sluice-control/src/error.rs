@@ -77,6 +77,9 @@ pub enum Error {
     /// So many commands are under way that there is no room for another.
     #[error("{0} commands are under way, the most at once: take their results first")]
     Full(u32),
+    /// A number of no command that is under way.
+    #[error("command {0} is not under way: its end was taken, or it was never sent")]
+    NotUnderWay(u64),
     /// No memory of this guest is the device's.
     #[error(
         "no memory node without CPUs and no persistent memory of this guest has the device's {0} \

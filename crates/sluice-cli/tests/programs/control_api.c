@@ -54,6 +54,10 @@ static void with_a_ring(struct sluice_ctl *device, char *memory) {
         CHECK(known[n] == (SLUICE_CTL_CACHED | SLUICE_CTL_MAPPED));
     CHECK(sluice_ctl_send(device, SLUICE_CTL_PIN, memory, PAGE, &number) == SLUICE_CTL_PENDING);
     CHECK(sluice_ctl_end(device, number, true, NULL) == SLUICE_CTL_DONE);
+    /* An end is reported once. One that never comes was "under way" for ever. */
+    CHECK(sluice_ctl_end(device, number, true, NULL) == SLUICE_CTL_INVALID);
+    CHECK(sluice_ctl_end(device, number + 1, false, NULL) == SLUICE_CTL_INVALID);
+    CHECK(sluice_ctl_power_cut(device, 0) == SLUICE_CTL_REFUSED);
     known[0] = 0xa5;
     CHECK(sluice_ctl_residency(device, memory, 0, known) == SLUICE_CTL_RANGE);
     /* A list of so many pages has no room anywhere: it ended the program. */
