@@ -54,11 +54,12 @@ extern "C" fn destruct() {
 }
 
 /// Whether a program that the run's own program started, or became, goes on off the device, as
-/// under `sudo`, and the command counts it. It cannot reach the session, as another user or in a
-/// sandbox, or its limits or filters leave no room for the device.
+/// under `sudo`, and the command counts it. It cannot reach the session or the device's file, as
+/// another user or in a sandbox, or its limits or filters leave no room for the device.
 fn does_without(dir: &Path, error: &StartError) -> bool {
     let cannot_have_it = match error {
-        StartError::Session(SessionError::File { source, .. }) => matches!(
+        StartError::Session(SessionError::File { source, .. })
+        | StartError::DeviceFile { source, .. } => matches!(
             source.kind(),
             ErrorKind::PermissionDenied | ErrorKind::NotFound
         ),

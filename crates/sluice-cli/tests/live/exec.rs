@@ -232,3 +232,22 @@ fn a_list_of_arguments_may_be_on_missing_pages() {
         assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
     }
 }
+
+/// Each ended with status 1: QEMU's helpers too, which have none of its descriptors.
+#[test]
+fn programs_that_no_longer_find_the_device_file_go_on_off_the_device() {
+    for trap in TRAPS {
+        let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("a file in memory");
+        file.as_file().set_len(1 << 20).expect("memory");
+        let path = file.path().to_str().expect("plain letters");
+        let script = format!("rm {path}; echo here | cat; exit 3");
+        let out = Sluice::run(trap)
+            .args(["--place", &format!("dax:{path}")])
+            .program(["sh", "-c", &script]);
+        assert_eq!(
+            (out.own_stdout().as_str(), out.status.code()),
+            ("here\n", Some(3))
+        );
+        assert_eq!(out.number("/host/programs_outside"), 1, "{out:#?}");
+    }
+}
