@@ -202,3 +202,25 @@ fn check_says_why_live_was_not_measured() {
     let line = line.unwrap_or_else(|| panic!("{said}"));
     assert!(line.contains("/no/such/library.so"), "{line}");
 }
+
+/// It left out what a preset states beside what each of them does: of these 75 us nothing was said.
+#[test]
+fn check_says_all_that_the_base_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "base = \"cmm-h\"\n[nand]\nread = \"25us\"\n";
+    std::fs::write(folder.path().join("mine.toml"), file).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command
+        .args(["device", "check", "mine.toml"])
+        .current_dir(folder.path());
+    let out = command.output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    let inherited = said
+        .lines()
+        .find(|line| line.starts_with("not in the file"));
+    let inherited = inherited.unwrap_or_else(|| panic!("{said}"));
+    for key in ["cache.replacement=75us", "cache.index=hash", "cache.ways=8"] {
+        assert!(inherited.contains(key), "{said}");
+    }
+    assert!(!inherited.contains("nand.read="), "{said}");
+}

@@ -63,6 +63,12 @@ impl<T: Describe> Described<T> {
         self.keys.contains(key)
     }
 
+    /// The keys that its base states, and the file itself does not.
+    pub fn inherited(&self) -> impl Iterator<Item = &str> {
+        let stated = self.sources.keys().map(String::as_str);
+        stated.filter(|key| !self.states(key))
+    }
+
     /// Reads a text of a file called `file`.
     pub(crate) fn read(text: &str, file: &str) -> Result<Described<T>, Error> {
         let source = Source { text, file };

@@ -273,3 +273,14 @@ fn a_host_that_is_too_slow_says_how_far_off_why_and_what_helps() {
         assert!(told.contains(part), "{part}: {out:#?}");
     }
 }
+
+/// Without the time that a page takes on its channel it was 75.6 us.
+#[test]
+fn check_says_what_a_miss_takes() {
+    let out = Sluice::command()
+        .args(["device", "check", "cmm-h"])
+        .output();
+    let said = String::from_utf8(out.expect("sluice").stdout).expect("text");
+    // 75 us of the die, 3.4 us of the channel and 0.6 us of a hit.
+    assert!(said.ends_with("and a miss 79.0 us\n"), "{said}");
+}

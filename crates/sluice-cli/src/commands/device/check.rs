@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::live::fitness::{nearest, obstacles};
 use serde_json::Value;
-use sluice_config::{Described, REQUIRED, REQUIRED_OF_MEMORY};
-use sluice_model::{DeviceConfig, Op, RawConfig};
+use sluice_config::Described;
+use sluice_model::{DeviceConfig, Op, RawConfig, Request};
 use sluice_units::Ps;
 use std::process::Command;
 
@@ -34,16 +34,12 @@ pub fn run(device: &str) -> Result<(), Error> {
     }
 }
 
-/// What makes a device and is not in the file.
+/// What the file leaves to its base, which states all that makes a device.
 fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<(), Error> {
-    let required = match config.memory {
-        Some(_) => REQUIRED_OF_MEMORY,
-        None => REQUIRED,
-    };
-    let open = required.iter().filter(|key| !described.states(key));
-    let open: Vec<String> = open
-        .map(|key| format!("{key}={}", config.raw().get(key).unwrap_or_default()))
-        .collect();
+    let open = described
+        .inherited()
+        .map(|key| format!("{key}={}", config.raw().get(key).unwrap_or_default()));
+    let open: Vec<String> = open.collect();
     match open.is_empty() {
         true => Ok(()),
         false => outln!(
@@ -53,9 +49,21 @@ fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<()
     }
 }
 
+/// What a miss takes while nothing else goes on, of a page that was written once.
+fn miss_time(config: &DeviceConfig) -> Result<Ps, Error> {
+    let mut raw = config.raw().clone();
+    raw.set("ftl.precondition", "sequential")?;
+    let mut device = sluice_plugin::device(&DeviceConfig::new(&raw)?, SEED)?;
+    let request = Request {
+        addr: 0,
+        op: Op::Read,
+    };
+    Ok(device.access(Ps::ZERO, request, &mut ()).done_at)
+}
+
 /// What a trap takes on this host, beside a miss of the device.
 fn pace(config: &DeviceConfig) -> Result<(), Error> {
-    let miss = config.hit_time(Op::Read) + config.nand.read;
+    let miss = miss_time(config)?;
     let us = |time: Ps| format!("{:.1} us", time.0 as f64 / 1e6);
     match trap() {
         Trap::Unknown(why) => {
