@@ -52,6 +52,33 @@ fn one_command_tells_of_caches_of_all_sizes() {
     }
 }
 
+/// What LRU needs was left out beside others, and run times seemed to be of the policy beside them.
+#[test]
+fn every_policy_that_was_asked_for_is_in_the_answer() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "zipf:size=2MiB,ops=3000");
+    let words = ["size", "--trace", path.to_str().unwrap()];
+    let said = |more: &[&str]| {
+        let told = sluice(&[&words[..], DEVICE, more].concat());
+        String::from_utf8(told.stdout).unwrap()
+    };
+    let own = "run times are under the device's own policy, fifo (cache.policy)\n";
+    for (policies, named, has_own) in [
+        (None, vec!["(fifo)"], false),
+        (Some("fifo"), vec!["(fifo)"], false),
+        (Some("lru,s3fifo"), vec!["(lru)", "(s3fifo)"], true),
+        (Some("fifo,lru"), vec!["(lru)", "(fifo)"], true),
+        (Some("lru"), vec!["(lru)"], true),
+    ] {
+        let given = policies.map(|names| ["--policies", names]);
+        let told = said(given.as_ref().map_or(&[][..], |given| given));
+        let answer = told.lines().next().unwrap();
+        assert!(named.iter().all(|name| answer.contains(name)), "{told}");
+        assert_eq!(answer.matches('(').count(), named.len(), "{told}");
+        assert_eq!(told.contains(own), has_own, "{told}");
+    }
+}
+
 /// Sets count in the run time, not in the hits.
 #[test]
 fn sets_that_the_hits_do_not_have_are_said() {

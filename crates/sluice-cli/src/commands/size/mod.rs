@@ -229,6 +229,9 @@ fn unknown(asked: &[Bytes], result: &SizeResult) {
 fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
     match args.result.json {
         true => outln!("{}", to_json(result)),
-        false => table::print(result),
+        false => {
+            let asked: Vec<&str> = args.policies.iter().map(|of| of.0.info.name).collect();
+            table::print(result, &asked)
+        }
     }
 }
