@@ -297,7 +297,8 @@ def test_a_guest_has_a_page(tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     folder.mkdir()
     stats = runs.whole(KINDS["vm"], {"schema": "sluice.run/1", "kind": "vm", "config": runs.CONFIG,
-                                     "command": ["qemu", "-m", "2G"], "workload": {}})
+                                     "command": ["qemu", "-m", "2G"], "workload": {},
+                                     "vm": {}})
     assert stats["workload"], "an object with its fields"
     (folder / "stats.json").write_text(json.dumps(stats))
     assert "qemu -m 2G" in report(folder).text
@@ -306,6 +307,12 @@ def test_a_guest_has_a_page(tmp_path: Path) -> None:
         "schema": "sluice.command/1", "arguments": ["vm", "--demo", "--set", "a=b c"]})))
     told = report(folder).text
     assert "sluice vm --demo --set 'a=b c'" in told and "qemu -m 2G" not in told
+    # A baseline seemed to be a run whose device nobody used.
+    baseline = "The same machine without the device (--baseline): nothing was trapped."
+    for emulated in (True, False):
+        stats["vm"]["emulated"] = emulated
+        (folder / "stats.json").write_text(json.dumps(stats))
+        assert (baseline in report(folder).text) is not emulated
 
 
 def test_a_device_that_sees_no_hit_has_no_picture_of_hits(tmp_path: Path) -> None:

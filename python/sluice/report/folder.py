@@ -277,7 +277,9 @@ def _asked(path: Path, stats: Table) -> str | None:
 def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
     """What a reader of the page must know about a run that is not whole."""
     notes = []
-    if not timed and stats.text("kind") != "sim":
+    if stats.mapping("vm").get("emulated") is False:
+        notes.append("The same machine without the device (--baseline): nothing was trapped.")
+    elif not timed and stats.text("kind") != "sim":
         notes.append("No miss was timed: the figures of misses leave this run out.")
     if not sampled and stats.text("kind") != "sim":
         notes.append("No timeline was recorded: the run was cut short. The figures over time leave"
