@@ -12,9 +12,30 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
     }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let place = Invoked::of(of, &words);
-    let told = line(error.kind(), &error.render().to_string(), &place);
+    let told = match error.kind() {
+        ErrorKind::InvalidUtf8 => not_text(&words),
+        kind => line(kind, &error.render().to_string(), &place),
+    };
     errln!("sluice: {}", printable(&told));
     std::process::exit(2);
+}
+
+/// Which words are no text; what the parser says names none.
+fn not_text(words: &[OsString]) -> String {
+    let own = words.iter().take_while(|word| *word != "--");
+    let mut before = None;
+    let mut odd = Vec::new();
+    for word in own {
+        let shown = word.to_string_lossy();
+        if word.to_str().is_none() {
+            odd.push(match before {
+                Some(option) => format!("{option} \"{shown}\""),
+                None => format!("\"{shown}\""),
+            });
+        }
+        before = word.to_str().filter(|word| word.starts_with('-'));
+    }
+    format!("not UTF-8: {}; expected text there", odd.join(", "))
 }
 
 /// The command that the line begins with.
@@ -196,6 +217,15 @@ mod tests {
         ] {
             assert_eq!(value(told), expected);
         }
+    }
+
+    #[test]
+    fn words_that_are_no_text_are_named() {
+        use std::os::unix::ffi::OsStringExt;
+        let words = [&b"sim"[..], b"--set", b"a=\xff", b"\xfe", b"--", b"\xfd"];
+        let words = words.map(|word| OsString::from_vec(word.to_vec()));
+        let told = "not UTF-8: --set \"a=\u{fffd}\", \"\u{fffd}\"; expected text there";
+        assert_eq!(not_text(&words), told);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use clap::Args;
 use rustix::fs::statfs;
 use sluice_model::DeviceConfig;
 use sluice_runtime::{Kinds, OnDevice, Store};
+use sluice_units::Bytes;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ use std::process::ExitCode;
 
 /// Without `--store`.
 const STORE: &str = "dram";
+/// Without `--mmap-min`.
+const MMAP_MIN: Bytes = Bytes(128 << 10);
 
 #[derive(Debug, Args)]
 #[command(
@@ -61,9 +64,9 @@ pub struct RunArgs {
         long,
         conflicts_with = "simulate",
         value_name = "SIZE",
-        default_value = "128KiB"
+        default_value_t = MMAP_MIN
     )]
-    pub mmap_min: sluice_units::Bytes,
+    pub mmap_min: Bytes,
     /// Count from a moment on: a time since the start, the first mark of a name that the program
     /// sets, or the moment at which a file appears. With --simulate a mark alone
     #[arg(long, value_name = "10s|marker:NAME|file:PATH")]
@@ -78,7 +81,7 @@ pub struct RunArgs {
         require_equals = true,
         default_missing_value = "64KiB"
     )]
-    pub profile: Option<sluice_units::Bytes>,
+    pub profile: Option<Bytes>,
     #[command(flatten)]
     pub in_line: SimulateArgs,
     /// The program and its arguments
@@ -103,6 +106,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         let why = "in signal mode nobody could serve the faults of several processes; expected \
                    `--trap event` besides, or heap, files, files:GLOB, explicit or dax:PATH";
         return Err(Error::value("--place", "shared", why));
+    }
+    let has_mappings = |place: &String| place != "explicit" && !place.starts_with("dax:");
+    if args.mmap_min != MMAP_MIN && !args.place.iter().any(has_mappings) {
+        let why = "it is of mappings that --place heap, shared or files places; leave it out";
+        return Err(Error::value("--mmap-min", args.mmap_min, why));
     }
     only_shared(args)?;
     let persistence = persistence(args, &config, &place)?;

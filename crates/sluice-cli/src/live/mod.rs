@@ -149,6 +149,17 @@ impl Ended {
 }
 
 impl<'a> Live<'a> {
+    /// Refuses to look after a ring that is not there.
+    fn check_poll(&self) -> Result<(), Error> {
+        match self.args.control_poll {
+            Some(period) if !self.args.control.is_on(self.trap) => {
+                let why = "there is no control ring; leave it out, or give --control on";
+                Err(Error::value("--control-poll", period, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes what the program needs at its start.
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
         if self.config.persistent && self.persistence.is_none() {
@@ -158,6 +169,7 @@ impl<'a> Live<'a> {
         }
         numa::check(&self.settings, &self.place, &self.kinds)?;
         migration::check(&self.settings, &self.place, &self.kinds)?;
+        self.check_poll()?;
         let library = match self.is_emulated {
             true => {
                 check_host(self.trap)?;

@@ -166,7 +166,20 @@ fn a_cache_larger_than_this_hosts_memory() {
 
 #[test]
 fn places_and_folders() {
-    let cases: [(&[&str], &[&str]); 8] = [
+    let cases: [(&[&str], &[&str]); 11] = [
+        // These did nothing.
+        (
+            &["--place", "explicit", "--mmap-min", "1MiB"],
+            &["--mmap-min", "1MiB", "heap, shared or files"],
+        ),
+        (
+            &["--control", "off", "--control-poll", "5ms"],
+            &["--control-poll", "5ms", "--control on"],
+        ),
+        (
+            &["--trap", "signal", "--control-poll", "5ms"],
+            &["--control-poll", "5ms", "--control on"],
+        ),
         (&["--place", "stack"], &["--place", "stack", "dax:PATH"]),
         (
             &["--place", "files:[a"],

@@ -14,6 +14,16 @@ const FILTER: &str = "L1=32KiB/8,L2=512KiB/8";
 /// The size of node 1 by default, in a guest whose device is not emulated.
 const NODE: Bytes = Bytes::from_mib(256);
 
+/// Options that are of an emulated device alone.
+const OF_LIVE: [&str; 6] = [
+    "handlers",
+    "control",
+    "control_poll",
+    "sample_hits",
+    "record_traps",
+    "metrics",
+];
+
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "After `--` come QEMU's own arguments: -kernel, -drive, -smp, -netdev and so on. \
@@ -50,7 +60,7 @@ pub struct VmArgs {
     pub qemu: String,
     /// Boot the same machine without Sluice, to compare: nothing is trapped. With --attach cxl the
     /// guest has QEMU's own device model
-    #[arg(long, conflicts_with_all = ["simulate", "record", "sample_hits", "record_traps"])]
+    #[arg(long, conflicts_with_all = ["simulate", "record"], conflicts_with_all = OF_LIVE)]
     pub baseline: bool,
     /// Give the guest the device as a disk as well: the same bytes, by virtio-blk with the serial
     /// `sluice`. With --attach dax or cxl
@@ -87,7 +97,8 @@ pub struct VmArgs {
     /// Record instead of emulating the device: a trace of each load and store of the guest, or of
     /// what passes the caches of --filter, by physical address. --force replaces a FILE that is
     /// there
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo", "out"],
+          conflicts_with_all = OF_LIVE, conflicts_with_all = ["device", "set"])]
     pub record: Option<PathBuf>,
     /// Caches whose hits a recording leaves out, as in `sluice trace record`
     #[arg(long, value_name = "none|L1=SIZE/WAYS,..", default_value = FILTER)]
