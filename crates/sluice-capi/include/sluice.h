@@ -298,7 +298,7 @@ int32_t sluice_take_host(struct sluice_simulation *simulation,
                          uint64_t look_up_ps);
 
 /**
- * Whom to call with what hosts learn, in the order of time, while `sluice_advance` runs; a UINT64_C(n)
+ * Whom to call with what hosts learn, in the order of time, while `sluice_advance` runs; a null
  * function for nobody. It may do what the function of `sluice_call_when_done` may, and ask.
  */
 void sluice_call_with_news(struct sluice_simulation *simulation,

@@ -30,7 +30,7 @@
 #define SLUICE_CTL_PARTLY 2
 
 /**
- * Every page was refused, or the parameters were. Nothing changed.
+ * Every page was refused, or the parameters or a power cut were. Nothing changed.
  */
 #define SLUICE_CTL_REFUSED 3
 
@@ -65,7 +65,8 @@
 #define SLUICE_CTL_RANGE -5
 
 /**
- * A null pointer, a text that is not UTF-8 or too long, or an unknown operation or counter.
+ * A null pointer, a text that is not UTF-8 or too long, an unknown operation or counter, or the
+ * number of no command that is under way.
  */
 #define SLUICE_CTL_INVALID -6
 

@@ -127,13 +127,17 @@ fn text(header: &Header, root: &Path) -> String {
 
 /// As compilers from C89 and C++98 on read it: they know neither comments of one line nor `ull`.
 fn in_any_c(text: &str) -> String {
-    let line = |line: &str| match (line.split_once(" // "), line.strip_suffix("ull")) {
-        (Some((code, comment)), _) => format!("{} /* {comment} */\n", code.trim_end()),
-        (_, Some(define)) => match define.rsplit_once(' ') {
-            Some((name, number)) => format!("{name} UINT64_C({number})\n"),
+    let line = |line: &str| {
+        if let Some((code, comment)) = line.split_once(" // ") {
+            return format!("{} /* {comment} */\n", code.trim_end());
+        }
+        let long = line
+            .strip_prefix("#define ")
+            .and_then(|of| of.strip_suffix("ull"));
+        match long.and_then(|of| of.split_once(' ')) {
+            Some((name, number)) => format!("#define {name} UINT64_C({number})\n"),
             None => format!("{line}\n"),
-        },
-        _ => format!("{line}\n"),
+        }
     };
     text.lines().map(line).collect()
 }

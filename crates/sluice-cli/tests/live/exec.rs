@@ -244,10 +244,7 @@ fn programs_that_no_longer_find_the_device_file_go_on_off_the_device() {
         let out = Sluice::run(trap)
             .args(["--place", &format!("dax:{path}")])
             .program(["sh", "-c", &script]);
-        assert_eq!(
-            (out.own_stdout().as_str(), out.status.code()),
-            ("here\n", Some(3))
-        );
+        assert_eq!((out.own_stdout(), out.status.code()), ("here\n", Some(3)));
         assert_eq!(out.number("/host/programs_outside"), 1, "{out:#?}");
     }
 }

@@ -152,6 +152,16 @@ pub const MISTAKES: &[(&str, &str)] = &[
         "--max-fill: only OUT of champsim is filled, and this is msr-csv to sluice",
     ),
     (
+        "trace convert --instructions-per-second 5 x.lackey y.trace",
+        "--instructions-per-second: only oracle-general, msr-csv and csv have times, and this is \
+         lackey to sluice",
+    ),
+    (
+        "trace convert --fetches x.csv y.trace",
+        "--fetches: only IN of sluice, champsim or lackey has fetches, and this is msr-csv to \
+         sluice",
+    ),
+    (
         "trace convert --columns op,address empty.trace y.csv",
         "--columns: they are of a text file IN, and empty.trace is sluice by its name; leave them \
          out, or give --from csv",

@@ -153,7 +153,10 @@ fn first_misses_and_what_warms_the_cache_are_counted_apart() {
             &["--workload", passes, "--warmup", "18014398509481984pass"],
             "\"18014398509481984pass\"",
         ),
-        (&["--workload", walk, "--warmup", "1pass"], "give accesses"),
+        (
+            &["--workload", walk, "--warmup", "1pass"],
+            "expected accesses",
+        ),
         (
             &["--workload", passes, "--warmup", "9", "--bound"],
             "that of all accesses, those before",

@@ -108,7 +108,8 @@ fn endings(format: &Format) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Without `--object` and `--max-fill`.
+/// Without `--instructions-per-second`, `--object` and `--max-fill`.
+const PER_SECOND: u64 = 1_000_000_000;
 const OBJECT: Bytes = Bytes(4 << 10);
 const MAX_FILL: u64 = 1000;
 /// Bytes of an object that its size has room for.
@@ -237,6 +238,18 @@ fn fits(args: &ConvertArgs, from: &Format, to: &Format) -> Result<(), Error> {
             args.max_fill != MAX_FILL,
             of(to, "champsim"),
             "OUT of champsim is filled",
+        ),
+        (
+            "--instructions-per-second",
+            args.instructions_per_second != PER_SECOND,
+            from.has_requests() || to.has_requests(),
+            "oracle-general, msr-csv and csv have times",
+        ),
+        (
+            "--fetches",
+            args.fetches,
+            !from.has_requests(),
+            "IN of sluice, champsim or lackey has fetches",
         ),
     ] {
         if is_given && !fits {
