@@ -60,9 +60,9 @@ impl What {
     }
 }
 
-/// Where an access is, and what it does there: guest-physical in a machine, and nothing if it is not
-/// to memory; as the program has it elsewhere. In a machine an access across a page's end is two if
-/// the next page's memory is not the next.
+/// Where an access is, and what it does there: guest-physical in a machine, and nothing if it is
+/// not to memory; as the program has it elsewhere. In a machine an access across a page's end is
+/// two if the next page's memory is not the next.
 #[inline]
 pub fn in_memory<const SYSTEM: bool>(info: u32, address: u64) -> impl Iterator<Item = (u64, What)> {
     let what = What::of(info);

@@ -1,6 +1,6 @@
 // A whole guest as guest.c, with paging. Its page at 8 MiB lies at 16 MiB and the next one at 20;
-// that at 8 MiB + 8 KiB and the next one lie together from 24 MiB on. Across the end of the first of
-// each pair it loads a word, stores one, and adds to one by a locked instruction.
+// that at 8 MiB + 8 KiB and the next one lie together from 24 MiB on. Across the end of the first
+// of each pair it loads a word, stores one, and adds to one by a locked instruction.
 #define ACROSS(page)                    \
     "mov $" page ", %esi\n\t"           \
     "mov 0xffe(%esi), %eax\n\t"         \
