@@ -33,8 +33,10 @@ pub(super) struct Thread {
     after: Step,
     /// It issues nothing before this.
     pub resumes_at: Ps,
-    /// Time it has had on cores.
-    pub ran: Ps,
+    /// Time it has had on cores, but for its present turn.
+    ran: Ps,
+    /// When its turn began, or begins.
+    pub since: Ps,
     /// The entry that was given up last, and how often in a row.
     given_up: (u64, u32),
 }
@@ -49,8 +51,22 @@ impl Thread {
             after: Step::More,
             resumes_at: Ps::ZERO,
             ran: Ps::ZERO,
+            since: Ps::ZERO,
             given_up: (u64::MAX, 0),
         }
+    }
+
+    /// Time it has had on cores.
+    fn ran_by(&self, now: Ps) -> Ps {
+        match self.state {
+            State::Running => self.ran + (now - self.since),
+            _ => self.ran,
+        }
+    }
+
+    /// Its turn is over.
+    pub fn stop(&mut self, now: Ps) {
+        self.ran = self.ran_by(now);
     }
 
     /// The thread leaves its core because of this entry, and will come back to it.
@@ -132,14 +148,14 @@ impl Scheduler {
     }
 
     /// A thread has slept: it does not get the time back that others had meanwhile.
-    pub fn wake(&mut self, thread: u32) {
+    pub fn wake(&mut self, now: Ps, thread: u32) {
         let running = self
             .threads
             .iter()
             .filter(|t| matches!(t.state, State::Ready | State::Running));
-        let least = running.map(|t| t.ran).min().unwrap_or(Ps::ZERO);
+        let least = running.map(|t| t.ran_by(now)).min();
         let sleeper = &mut self.threads[thread as usize];
-        sleeper.ran = sleeper.ran.max(least);
+        sleeper.ran = sleeper.ran.max(least.unwrap_or(Ps::ZERO));
         self.make_ready(thread);
     }
 

@@ -35,8 +35,7 @@ impl<A: Artifact> Host<'_, A> {
 
     /// A thread leaves its core.
     fn stop(&mut self, number: usize, thread: u32) {
-        let ran = self.now.saturating_sub(self.spent[number].since);
-        self.sched.threads[thread as usize].ran += ran;
+        self.sched.threads[thread as usize].stop(self.now);
         self.cores[number].thread = None;
         self.spent[number].yields = false;
     }
@@ -55,7 +54,8 @@ impl<A: Artifact> Host<'_, A> {
 
     /// A thread runs on a core from `at` on.
     pub(super) fn give(&mut self, number: usize, thread: u32, at: Ps) {
-        let state = &self.sched.threads[thread as usize];
+        let state = &mut self.sched.threads[thread as usize];
+        state.since = at;
         let from = at.max(state.resumes_at);
         self.cores[number].start(thread, state.head, from);
         self.spent[number].since = at;
@@ -120,7 +120,7 @@ impl<A: Artifact> Host<'_, A> {
                 self.release();
                 self.ends();
             }
-            Step::More | Step::Barrier | Step::Mark(_) => self.sched.wake(thread),
+            Step::More | Step::Barrier | Step::Mark(_) => self.sched.wake(self.now, thread),
         }
         self.fill_idle();
     }
@@ -143,7 +143,7 @@ impl<A: Artifact> Host<'_, A> {
             let state = &mut self.sched.threads[thread as usize];
             if state.state == State::AtBarrier {
                 state.go_on();
-                self.sched.wake(thread);
+                self.sched.wake(self.now, thread);
             }
         }
     }

@@ -322,3 +322,48 @@ fn a_sleeper_leaves_its_core_for_as_long_as_it_says() {
     // The first one's last turn ends after 9 * (2 + 1 + 7) + 1 us, the other's 2 + 1 later.
     assert_eq!(both.time, Ps::from_us(9 * (2 + 1 + 7) + 1 + 2 + 1 + 7));
 }
+
+/// A thread that computes without end, and one that sleeps for 30 ms before.
+struct Late(bool);
+
+impl Program for Late {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        2
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if thread == 1 && !std::mem::replace(&mut self.0, true) {
+            return Step::Sleep(Ps::from_ms(30));
+        }
+        // A microsecond of the late one, a microsecond and a load of the other.
+        out.push(work(16_000));
+        if thread == 0 {
+            out.push(load(0, 0, 0));
+        }
+        Step::More
+    }
+}
+
+/// The other one had the core while it slept, which nobody had counted yet.
+#[test]
+fn a_sleeper_does_not_get_the_time_back_that_a_running_thread_had() {
+    let mut host = host();
+    (host.threads, host.scheduling) = (2, Scheduling::Fair);
+    let loads_until = |ms: u64| {
+        let length = RunLength {
+            warmup: 0,
+            measured: ms * 16_000_000,
+            sample_every: Ps::ZERO,
+        };
+        simulate(&host, expander(), &mut Late(false), length, &mut |_| true)
+            .0
+            .loads
+    };
+    // Of the 24 ms after the sleep each has about half, in turns of 3 ms.
+    let loads = loads_until(54) - loads_until(30);
+    assert!((8_900..=15_100).contains(&loads), "{loads}");
+}
