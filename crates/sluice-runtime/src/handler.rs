@@ -365,7 +365,10 @@ impl Handler {
                     thread: event.thread,
                     stage: Stage::Begun,
                 };
-                self.look(event.thread, wait.act_ns.saturating_sub(seen_ns));
+                // A fault that times this host is no trap.
+                if !self.engine.calibration.owns(wait.addr) {
+                    self.look(event.thread, wait.act_ns.saturating_sub(seen_ns));
+                }
                 match self.waiting.iter_mut().find(|w| w.is_none()) {
                     Some(slot) => *slot = Some(pending),
                     None => self.waiting.push(Some(pending)),

@@ -159,7 +159,7 @@ fn a_cache_larger_than_this_hosts_memory() {
             "cache.capacity",
             "100%",
             "that is 8 TiB of device.capacity, 8TiB",
-            "this host's memory",
+            "a live cache lies in memory, of which",
         ],
     );
 }

@@ -111,3 +111,15 @@ fn a_wait_for_a_cpu_after_a_miss_is_told() {
     let is_told = out.stderr.contains("for a CPU, on average");
     assert!(is_far_off && is_told, "{felt_ns} {out:#?}");
 }
+
+/// The faults that time the host at the start counted as traps of the program.
+#[test]
+fn a_program_without_traps_waits_for_no_cpu() {
+    let out = Sluice::run("event").program(["true"]);
+    assert!(out.status.success(), "{out:#?}");
+    assert_eq!(
+        out.number("/late/run_delays"),
+        out.number("/traps"),
+        "{out:#?}"
+    );
+}
