@@ -130,6 +130,9 @@ impl<A: Artifact> Host<'_, A> {
         let mut threads = self.sched.threads.iter();
         if threads.all(|thread| thread.state == State::Ended) {
             self.ended = Some(self.now);
+            let cores = self.cores.iter_mut().map(|core| &mut core.misses.waiting);
+            let all = cores.chain([&mut self.l3.waiting]);
+            all.for_each(|waiting| waiting.close(self.now));
         }
     }
 

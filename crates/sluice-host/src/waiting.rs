@@ -2,7 +2,7 @@
 
 use sluice_units::Ps;
 
-/// Time that misses waited, each for its own. Those that wait still have waited up to now.
+/// The time that misses have waited, summed over them, up to the end of the run.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// How many wait.
@@ -10,6 +10,8 @@ pub(super) struct Waiting {
     /// The time up to which the sum has theirs.
     until: Ps,
     sum: Ps,
+    /// Whether the run has ended: stores that have retired go on waiting.
+    is_over: bool,
 }
 
 impl Waiting {
@@ -31,9 +33,18 @@ impl Waiting {
         self.sum = Ps::ZERO;
     }
 
+    /// What comes from now on is not counted.
+    pub fn close(&mut self, now: Ps) {
+        self.go_on(now);
+        self.is_over = true;
+    }
+
     /// What all have waited.
     pub fn upto(&self, now: Ps) -> Ps {
-        self.sum + (now - self.until) * self.count
+        match self.is_over {
+            true => self.sum,
+            false => self.sum + (now - self.until) * self.count,
+        }
     }
 
     fn go_on(&mut self, now: Ps) {

@@ -44,13 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = f"{output}: {error.strerror}; expected a file that can be written"
         print(f"sluice report: {message}", file=sys.stderr)
         return EXIT_BAD_INPUT
+    # Names of files need not be text.
+    told = os.fsencode(output) + b"\n" if is_file else page
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="surrogateescape")
-            sys.stdout.buffer.write(b"" if is_file else page)
-        if is_file:
-            print(output)
-        print(end="", flush=True)
+            sys.stdout.buffer.write(told)
+            sys.stdout.flush()
+        else:
+            print(told.decode(errors="replace"), end="", flush=True)
     except BrokenPipeError:
         # Nobody reads. The interpreter writes once more when it ends: not to the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

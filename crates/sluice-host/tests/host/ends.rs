@@ -133,5 +133,7 @@ fn what_stores_wait_for_makes_no_run_longer() {
         );
         assert_eq!(stats.cores.compute, stats.time);
         assert_eq!(stats.memory.requests.total(), 10);
+        // One at most is the first to wait for one of the core's MSHRs.
+        assert!(stats.levels[0].mshr_wait <= stats.time, "{mshrs}");
     }
 }
