@@ -117,7 +117,7 @@ mutants: ## Change the code COUNT times at random, and count the changes that no
 	@scripts/mutants --seed $(SEED) --count $(COUNT) $(CRATES)
 
 .PHONY: model-mutants
-model-mutants: setup ## Which claims notice a simulator that is broken on purpose (an hour)
+model-mutants: setup ## Which claims notice a simulator that is broken on purpose (20 minutes)
 	@$(PYTHON) scripts/model_mutants
 
 # Mutants to draw, and the crates to draw them from: by default those that need no live device.
