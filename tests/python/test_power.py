@@ -65,6 +65,17 @@ def test_what_everything_fulfils_says_nothing() -> None:
     assert found.permuted == (0, 0) and found.noise[0] == found.noise[1]
 
 
+def test_what_shuffles_break_says_something() -> None:
+    # Each line is flat. No order of labels, no noise and no mean changes that, but a shuffle mixes
+    # lines that are a hundred times apart.
+    grid = Grid({"w": ("o", "p"), "x": LABELS}, {
+        (w, x): value for w, value in (("o", 1.0), ("p", 100.0)) for x in LABELS})
+    found = power("trend", "m", {"m": grid}, trend="flat", tolerance=Tolerance.read("factor 3"))
+    assert found.permuted == (0, 0) and found.no_effect is True
+    assert found.noise[0] == found.noise[1] and found.shuffled[0] < found.shuffled[1]
+    assert found.word == WEAK
+
+
 def test_an_order_of_two_among_four_is_half_chance() -> None:
     # d is above a in half of all 24 orders; two of those are as measured, for b and c do not count.
     order = ((",", "d"), (",", "a"))

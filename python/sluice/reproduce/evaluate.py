@@ -54,8 +54,8 @@ def evaluate(experiment: Experiment, results: Results) -> Evaluated:
         tried, base = _sensitivity(experiment, results)
         _check_figures(experiment, known)
     except ExperimentError as error:
-        place = f"{experiment.folder / 'experiment.toml'}: {'derived.' if error.key else ''}"
-        raise ExperimentError(f"{place}{error}") from None
+        table = "derived." if error.key in experiment.derived else ""
+        raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: {table}{error}") from None
     return Evaluated(experiment, known, runs, claims, checks, remarks, verdict(claims, checks),
                      tried, base)
 
@@ -80,7 +80,7 @@ def _remarked(remark: Remark, known: Mapping[str, Grid]) -> list[tuple[str, floa
     if not remark.holds(known).truth:
         raise ExperimentError(f"{remark.section}: {remark.holds.text!r} is not true",
                               key=remark.section)
-    return [(says, float(formula(known).only), unit) for says, formula, unit in remark.because]
+    return [(says, formula.number(known), unit) for says, formula, unit in remark.because]
 
 
 def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
@@ -173,7 +173,7 @@ def _sensitivity(experiment: Experiment, results: Results
 
     def measure(runs: tuple[Run, ...]) -> float:
         grids = {**experiment.known(), **_measured(experiment, runs, results)}
-        return float(about.measure(Known(grids, experiment.derived)).only)
+        return about.measure.number(Known(grids, experiment.derived))
 
     tried = [(trial, measure(trial.runs)) for trial in matrix.trials(experiment)]
     return tried, measure(matrix.runs(experiment, about.axes))

@@ -7,6 +7,7 @@ is not listed here is refused, so that a formula can compute and do nothing else
 from __future__ import annotations
 
 import ast
+import json
 import math
 import operator
 import statistics
@@ -197,6 +198,24 @@ class Formula:
             raise ExperimentError(f"{self.text!r}: {error}") from None
         except ExperimentError as error:
             raise ExperimentError(f"{self.text!r}: {error}") from None
+
+    def numbers(self, known: Mapping[str, Grid]) -> Grid:
+        """Its value, which is numbers: what is not finite is none of them. Raises
+        ``ExperimentError`` for a text, a truth, a list or an object."""
+        try:
+            return self(known).map(_number)
+        except TypeError as error:
+            raise ExperimentError(f"{self.text!r}: {error}") from None
+
+    def number(self, known: Mapping[str, Grid]) -> float:
+        """The same of a value without axes."""
+        return float(self.numbers(known).only)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"a number was needed, not {json.dumps(value)[:40]}")
+    return value if math.isfinite(value) else math.nan
 
 
 def _check_call(node: ast.Call, text: str) -> None:

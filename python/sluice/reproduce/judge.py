@@ -43,7 +43,7 @@ def judge(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 def _values(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     allowed = claim.tolerance
     assert claim.ours and claim.published and allowed
-    ours, published = claim.ours(known), claim.published(known)
+    ours, published = claim.ours.numbers(known), claim.published.numbers(known)
     findings = []
     both = _compared(published, ours).map(lambda pair: (float(pair[0]), float(pair[1])))
     for cell, (theirs, mine) in both.rows():
@@ -81,10 +81,10 @@ def _compared(published: Grid, ours: Grid) -> Grid:
 def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     tie = claim.tolerance
     assert claim.ours and tie
-    lines = claim.ours(known).reduce(claim.axis, dict)
+    lines = claim.ours.numbers(known).reduce(claim.axis, dict)
     if claim.published:
         # Published numbers may have gaps: a series without a number has no place in the order.
-        theirs = claim.published(known).thin().reduce(claim.axis, dict)
+        theirs = claim.published.numbers(known).thin().reduce(claim.axis, dict)
         pairs = _compared(theirs.map(lambda line: _ranks(line, tie)), lines)
     else:
         pairs = lines.map(lambda mine: (_given_ranks(claim.order), mine))
@@ -95,10 +95,18 @@ def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
             raise ExperimentError(f"{claim.axis} has no {', '.join(sorted(missing))}")
         findings += [_pair(cell, first, second, sign, mine, tie)
                      for (first, second), sign in wanted.items()]
+    if not claim.published:
+        findings += _emptied("an order", lines)
     if not findings:
         raise ExperimentError("nothing to bring into an order")
     good = all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
+
+
+def _emptied(says: str, lines: Grid) -> list[Finding]:
+    """Where a condition has left nothing of a line, nothing moves and nothing is larger."""
+    return [Finding(cell, says, "no number", "", False, math.inf)
+            for cell in product(*lines.axes.values()) if cell not in lines.cells]
 
 
 def _ranks(line: Mapping[str, float], tie: Tolerance) -> Pairs:
@@ -136,16 +144,14 @@ def _pair(cell: tuple[str, ...], first: str, second: str, sign: int, mine: Mappi
 def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     slack = claim.tolerance
     assert claim.ours and slack
-    lines = claim.ours(known).reduce(claim.axis, dict)
+    lines = claim.ours.numbers(known).reduce(claim.axis, dict)
     findings = []
     for cell, line in lines.rows():
         values = [float(value) for value in line.values()]
         good = len(values) > 1 and _moves(claim.trend, values, slack)
         excess = math.inf if any(map(math.isnan, values)) else 0.0
         findings.append(Finding(cell, claim.trend, row(values, claim.unit), "", good, excess))
-    # Where a condition has left nothing of a line, nothing moves.
-    findings += [Finding(cell, claim.trend, "no number", "", False, math.inf)
-                 for cell in product(*lines.axes.values()) if cell not in lines.cells]
+    findings += _emptied(claim.trend, lines)
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
 
@@ -171,14 +177,14 @@ def _moves(trend: str, values: list[float], slack: Tolerance) -> bool:
 
 def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     assert claim.ours
-    low = claim.low(known).only if claim.low else -math.inf
-    high = claim.high(known).only if claim.high else math.inf
+    low = claim.low.number(known) if claim.low else -math.inf
+    high = claim.high.number(known) if claim.high else math.inf
     least, most = (number(bound, claim.unit) for bound in (low, high))
     both = f"{least if claim.unit == 'fraction' else number(low)} to {most}"
     bounds = both if claim.low and claim.high else \
         f"at least {least}" if claim.low else f"at most {most}"
     findings = []
-    for cell, value in claim.ours(known).rows():
+    for cell, value in claim.ours.numbers(known).rows():
         compares = not any(map(math.isnan, (low, value, high)))
         off = max(low - value, value - high, 0.0) if compares else math.inf
         far = f"{short(off * 100)} points" if claim.unit == "fraction" else number(off, claim.unit)
@@ -192,7 +198,7 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     assert claim.holds
     compared = _values(claim, known) if claim.published else _ranges(claim, known)
-    reasons = [(says, float(formula(known).only), unit) for says, formula, unit in claim.because]
+    reasons = [(says, formula.number(known), unit) for says, formula, unit in claim.because]
     # What was measured as published contradicts nothing, whatever the formula says; neither does
     # what is no number.
     numbers = not any(math.isinf(one.excess) for one in compared.findings)

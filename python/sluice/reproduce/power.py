@@ -129,17 +129,18 @@ def _same(one: Any, other: Any) -> bool:
 def _word(one: Judged, labels: tuple[int, int], cells: tuple[int, int], noise: tuple[int, int],
           no_effect: bool | None) -> str:
     noisy = noise[0] / noise[1]
-    dealt = cells[0] / cells[1] if cells[1] else 0
+    # Where a shuffle moves nothing of what is compared, it is no test.
+    dealt = cells[0] / cells[1] if cells[1] else None
     # The order as measured is one of the permutations. Where no other changes anything, as with one
     # value or a mean, noise decides alone.
     share = (labels[0] + _holds(one, one)) / (labels[1] + 1) if labels[1] else noisy
-    if share == noisy == 1 and no_effect is not False:
+    if share == noisy == 1 and dealt in (1, None) and no_effect is not False:
         return NOTHING
     # So few that even if none holds the share is not small, as of two labels: noise as well.
     fails_in_all = labels[0] == 0 and 1 / (labels[1] + 1) >= _FEW and noisy < _FEW
     # Where equal values are no test, noise is one in their place.
     is_effect = no_effect is False or no_effect is None and noisy < _FEW
-    if (share < _FEW or fails_in_all) and dealt < _FEW and is_effect:
+    if (share < _FEW or fails_in_all) and (dealt or 0) < _FEW and is_effect:
         return STRONG
     return WEAK if share > _MOST and (noisy > _MOST or no_effect) else MEDIUM
 

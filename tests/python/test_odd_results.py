@@ -1,0 +1,71 @@
+"""Does a claim match when what was measured is damaged?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiments import EXPERIMENT, Lab
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.claims import DIFFERS, MATCH, Claim, Judged
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Grid
+from sluice.reproduce.judge import judge
+from sluice.reproduce.tolerance import Tolerance
+
+KINDS: dict[str, dict[str, Any]] = {
+    "value": {"published": Formula("4")}, "ratio": {"published": Formula("4")},
+    "order": {"order": ((",", "b"), (",", "a"))}, "trend": {"trend": "rises"},
+    "range": {"low": Formula("0.5")},
+    "contradiction": {"low": Formula("100"), "holds": Formula("1 < 2")},
+}
+
+
+def judged(kind: str, cells: dict[tuple[str, ...], Any], ours: str = "m") -> Judged:
+    claim = Claim("claims[1]", kind, "says", "place", "", "", "why", Tolerance.read("10 %"),
+                  ours=Formula(ours), axis="x")
+    grid = Grid({"x": ("a", "b"), "w": ("p", "q")}, cells)
+    return judge(replace(claim, **KINDS[kind]), {"m": grid})
+
+
+def four(last: Any) -> dict[tuple[str, ...], Any]:
+    return {("a", "p"): 1.0, ("a", "q"): 2.0, ("b", "p"): 4.0, ("b", "q"): last}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("odd", ["text", "4", [4], {"p50": 4}, True])
+def test_what_is_no_number_is_refused(kind: str, odd: Any) -> None:
+    with pytest.raises(ExperimentError, match="a number was needed, not "):
+        judged(kind, four(odd))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("odd", [math.inf, -math.inf])
+def test_what_is_endless_is_no_number(kind: str, odd: float) -> None:
+    assert judged(kind, four(odd)).outcome == DIFFERS
+
+
+@pytest.mark.parametrize("kind", ["order", "trend"])
+def test_a_line_that_a_condition_empties_does_not_pass(kind: str) -> None:
+    assert judged(kind, four(8.0), "where(m, m > 0)").outcome == MATCH
+    gone = {**four(0.0), ("a", "q"): 0.0}
+    assert judged(kind, gone, "where(m, m > 0)").outcome == DIFFERS
+
+
+@pytest.mark.parametrize("time_s", ['"7"', "[time_s]", '{"p50": time_s}'])
+def test_a_program_that_prints_no_number_is_refused_in_one_line(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], time_s: str) -> None:
+    lab = Lab(tmp_path, EXPERIMENT.replace(
+        "at(time, system='slow') / at(time, system='fast')", "at(time, system='fast')"))
+    text = lab.sluice.read_text()
+    assert '{"time_s": time_s' in text
+    lab.sluice.write_text(text.replace('{"time_s": time_s', f'{{"time_s": {time_s}'))
+    assert lab.run() == 1
+    told = capsys.readouterr().err
+    # The place is a claim's, and not one of a derived quantity.
+    assert "experiment.toml: claims[1]: 'speedup': a number was needed, not " in told
+    assert told.count("\n") == 1
