@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,3 +71,33 @@ def test_a_program_that_prints_no_number_is_refused_in_one_line(
     # The place is a claim's, and not one of a derived quantity.
     assert "experiment.toml: claims[1]: 'speedup': a number was needed, not " in told
     assert told.count("\n") == 1
+
+
+def test_results_of_an_experiment_that_has_changed_are_left_out(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = Lab(tmp_path)
+    home = lab.root / "test"
+    for name in ("fig2", "fig3"):
+        shutil.copytree(home / "fig1", home / name)
+    assert lab.run() == 0
+    capsys.readouterr()
+    assert lab.run("test/fig1") == 0
+    assert capsys.readouterr().err == "" and listed(lab) == ["test/fig1", "test/fig2", "test/fig3"]
+    # With another tolerance the second has another verdict, and the third is nobody's any more.
+    changed = home / "fig2" / "experiment.toml"
+    changed.write_text(changed.read_text().replace('tolerance = "5 %"', 'tolerance = "0.1 %"', 1))
+    shutil.rmtree(home / "fig3")
+    assert lab.run("test/fig1") == 0
+    assert "changed since, or are gone: test/fig2, test/fig3" in capsys.readouterr().err
+    assert listed(lab) == ["test/fig1"]
+    assert lab.run("test/fig2") == 0
+    assert listed(lab) == ["test/fig1", "test/fig2"]
+    # Published numbers are a part of the experiment.
+    (home / "fig1" / "published.csv").write_text("load,speedup\n1us,9\n")
+    assert lab.run("test/fig2") == 0
+    assert listed(lab) == ["test/fig2"]
+
+
+def listed(lab: Lab) -> list[str]:
+    told = json.loads((lab.out / "results.json").read_text())
+    return [one["experiment"] for one in told["results"]]

@@ -49,7 +49,7 @@ def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     engine = engines.make(options)
     from sluice.reproduce.session import Session, listed
 
-    session = Session(Program(program.find(options.sluice)), out, engine, options.fresh)
+    session = Session(Program(program.find(options.sluice)), root, out, engine, options.fresh)
     failed = session.reproduce(chosen)
     if options.json:
         print(json.dumps(listed(session.documents, session.failures), sort_keys=True))

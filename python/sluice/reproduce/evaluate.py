@@ -190,7 +190,8 @@ def document(one: Evaluated, version: str, program: str) -> dict[str, Any]:
     return _finite({
         "schema": SCHEMA, "experiment": experiment.name, "paper": experiment.paper,
         "title": experiment.title, "place": experiment.place, "version": version,
-        "program": program, "quick": experiment.quick, "verdict": one.verdict,
+        "program": program, "quick": experiment.quick, "files": dict(experiment.files),
+        "verdict": one.verdict,
         "claims": [_claim(judged) for judged in one.judged],
         "consistency": [_claim(judged) for judged in one.consistency],
         "remarks": [{"says": remark.says, "place": remark.place, "note": remark.note,

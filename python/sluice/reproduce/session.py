@@ -16,15 +16,17 @@ from sluice.reproduce import frame, markdown, matrix, memory, page, program, wor
 from sluice.reproduce.claims import CONTRADICTS, Judged
 from sluice.reproduce.engines import Arguments, Engine, Program
 from sluice.reproduce.evaluate import SCHEMA, Evaluated, document, evaluate
+from sluice.reproduce.inputs import digest
 from sluice.reproduce.progress import Progress
 from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment, in_order
 
 
 class Session:
-    """Reproduces experiments into one folder; runs that they share are run once."""
+    """Reproduces experiments of one folder into another; runs that they share are run once."""
 
-    def __init__(self, sluice: Program, out: Path, engine: Engine, fresh: bool) -> None:
+    def __init__(self, sluice: Program, root: Path, out: Path, engine: Engine, fresh: bool) -> None:
+        self._root = root
         self._out = out
         self._runner = Runner(sluice, out / program.RUNS, engine, fresh)
         self._done: list[Evaluated] = []
@@ -78,21 +80,30 @@ class Session:
 
     def _documents(self) -> list[dict[str, Any]]:
         """Every result in the folder, those of earlier calls too, if the same program and the same
-        rules made them, in runs as long as this call's: others would pass as this one's."""
+        rules made them, of experiments as they are now, in runs as long as this call's: others
+        would pass as this one's."""
         failed = {name for name, _ in self.failures}
         every = [one for path in sorted(self._out.glob("*/*/result.json"))
                  if (one := _result(path)) and one["experiment"] not in failed]
         of_build = [one for one in every if (one["schema"], one.get("program"))
                     == (SCHEMA, self._runner.program)]
-        told = [one for one in of_build if one["quick"] == self._quick]
+        of_now = [one for one in of_build if self._is_as_then(one)]
+        told = [one for one in of_now if one["quick"] == self._quick]
         other = "full" if self._quick else "quick"
         for why, all_of, kept in (("another build made them", every, of_build),
-                                  (f"they are of {other} runs", of_build, told)):
+                                  ("their files have changed since, or are gone", of_build, of_now),
+                                  (f"they are of {other} runs", of_now, told)):
             out = {one["experiment"] for one in all_of} - {one["experiment"] for one in kept}
             if out:
                 print(f"sluice reproduce: left out, for {why}:"
                       f" {', '.join(sorted(out, key=in_order))}", file=sys.stderr)
         return sorted(told, key=lambda one: in_order(one["experiment"]))
+
+    def _is_as_then(self, told: Mapping[str, Any]) -> bool:
+        """Whether the experiment says what it said when this result was made."""
+        files = told.get("files", {})
+        return bool(files) and all(digest(str(self._root / told["experiment"] / name)) == then
+                                   for name, then in files.items())
 
     def _write(self, name: str, text: str) -> None:
         put(self._out / name, text.encode())

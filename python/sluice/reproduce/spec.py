@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,9 @@ from sluice.reproduce.claims import Claim, Remark, read_claim, read_remark
 from sluice.reproduce.figures import Figure, read_figure
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.inputs import digest
 from sluice.reproduce.memory import path as path_of_memory
+from sluice.reproduce.published import read_csv
 from sluice.reproduce.section import Section
 
 FILE = "experiment.toml"
@@ -135,6 +136,8 @@ class Experiment:
     """Where settings and ``--json`` go among the words of the command, if not behind them."""
     memory: int = 0
     """Bytes of the file of shared memory that the runs place on a device; 0 for none."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What says all this, by names from the folder on, each with the hash of its bytes."""
 
     def axis(self, name: str) -> Axis:
         """The axis of this name."""
@@ -186,11 +189,14 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     """Reads one experiment. Raises ``ExperimentError`` that names file and key."""
     path = root / name / FILE
     top = section.read(path)
-    common = [section.read(path.parent / one) for one in top.texts("include", [])]
+    included = top.texts("include", [])
+    common = [section.read(path.parent / one) for one in included]
     settings, per, axes_quick = _settings([*common, top], quick)
     shared = {below.text("name"): below for one in common for below in one.tables("shared_axes")}
     axes = tuple(_axis(one, axes_quick, shared) for one in top.tables("axes"))
     _no_strangers(top, axes_quick, axes)
+    published = tuple(_source(one) for one in top.tables("published"))
+    names = dict.fromkeys([FILE, *included, *(one.file for one in published)])
     subcommand, command, skip, live, memory = _runs(top, common)
     if memory:
         settings["memory"] = str(path_of_memory(name))
@@ -202,7 +208,7 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
         metrics=_metrics(top.table("metrics"), axes),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
         given=_given([*common, top]),
-        published=tuple(_source(one) for one in top.tables("published")),
+        published=published, files={one: digest(str(path.parent / one)) for one in names},
         claims=tuple(read_claim(one) for one in top.tables("claims")),
         consistency=tuple(read_claim(one) for one in top.tables("consistency")),
         remarks=tuple(read_remark(one) for one in top.tables("remarks")),
@@ -389,50 +395,6 @@ def _source(one: Section) -> Source:
                     read_csv(path, axes))
     one.done()
     return source
-
-
-def read_csv(path: Path, axes: list[str]) -> dict[str, Grid]:
-    """Grids from a file with a column for each axis and for each quantity; ``#`` starts a
-    comment, an empty cell is a number that was not published."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ExperimentError(f"{path}: {error.strerror}") from None
-    rows = list(csv.DictReader(line for line in lines if line and not line.startswith("#")))
-    columns = [name for name in rows[0] if name is not None] if rows else []
-    for axis in axes:
-        if axis not in columns:
-            raise ExperimentError(f"{path}: {axis}: no such column; there are {columns}", key=axis)
-    _check_rows(path, rows, axes)
-    labels = {axis: tuple(dict.fromkeys(row[axis] for row in rows)) for axis in axes}
-    grids = {}
-    for column in columns:
-        if column in axes:
-            continue
-        cells: dict[tuple[str, ...], Any] = {}
-        for number, row in enumerate(rows, start=1):
-            try:
-                if row[column]:
-                    cells[tuple(row[axis] for axis in axes)] = float(row[column])
-            except ValueError:
-                raise ExperimentError(f"{path}: {column}: row {number}: no number:"
-                                      f" {row[column]!r}", key=column) from None
-        grids[column] = Grid(labels, cells)
-    return grids
-
-
-def _check_rows(path: Path, rows: list[dict[str, str]], axes: list[str]) -> None:
-    """Raises ``ExperimentError`` for a row whose cells stand under other heads than they are of,
-    and for a second row of the same labels, which would take the place of the first."""
-    seen: dict[tuple[str, ...], int] = {}
-    for number, row in enumerate(rows, start=1):
-        if None in row or None in row.values():
-            raise ExperimentError(f"{path}: row {number}: not as many cells as there are columns"
-                                  f" ({', '.join(filter(None, row))})")
-        cell = tuple(row[axis] for axis in axes)
-        if seen.setdefault(cell, number) != number:
-            raise ExperimentError(f"{path}: row {number}: {' '.join(cell)} is in row"
-                                  f" {seen[cell]}, too; each has one row")
 
 
 def _sensitivity(table: Section) -> Sensitivity:
