@@ -16,7 +16,7 @@ from sluice.arrays import array
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
 from sluice.overrides import given
 from sluice.paths import Name, text
-from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
+from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace, named
 from sluice.result import Result
 from sluice.seeds import checked
 
@@ -46,6 +46,7 @@ class Device:
         values = given(overrides) | given(_by_key(settings))
         self.preset = text(preset)
         self._core = _core.Device(self.preset, values, checked(seed), policy, prefetcher)
+        self._own = policy, prefetcher
         self._lock = threading.Lock()
 
     def access(self, addresses: npt.ArrayLike, writes: npt.ArrayLike | None = None,
@@ -135,7 +136,7 @@ class Device:
         (3, 2)
         """
         with _Alone(self._lock):
-            return Result(json.loads(self._core.stats()))
+            return Result(named(json.loads(self._core.stats()), *self._own))
 
     def __repr__(self) -> str:
         return f"Device({self.preset!r})"

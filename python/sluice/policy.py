@@ -27,9 +27,9 @@ docs/extending.md. A prefetcher is the same, as ``prefetcher`` and in the place 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from sluice._core import PolicyEvent
@@ -193,3 +193,13 @@ class Prefetcher(ABC):
     def arrives(self, lpn: int, cause: int, at_ns: float) -> None:  # noqa: B027
         """The page ``lpn`` was sent for, because of an access to ``cause`` (itself, if it was
         missed), and will be there at ``at_ns`` nanoseconds."""
+
+
+def named(told: dict[str, Any], policy: Callable[[PolicySpace], Policy] | None,
+          prefetcher: Callable[[PrefetchSpace], Prefetcher] | None) -> dict[str, Any]:
+    """A result whose settings name the classes that decided: rows of a table with several would
+    all claim to be of the device's own policy."""
+    for key, own in (("cache.policy", policy), ("prefetch.policy", prefetcher)):
+        if own is not None:
+            told["config"][key] = f"python:{getattr(own, '__name__', type(own).__name__)}"
+    return told

@@ -10,7 +10,7 @@ from sluice import progress as bars
 from sluice.errors import WorkloadError
 from sluice.overrides import given
 from sluice.paths import Name, text
-from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
+from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace, named
 from sluice.result import Result
 from sluice.seeds import checked, whole
 
@@ -25,7 +25,8 @@ def simulate(device: Name, overrides: Mapping[str, object] | None = None,
 
     ``overrides`` are values by key, ``hits`` is ``"all"`` or ``"misses"``, ``bound`` also counts
     the misses of Belady's optimum, ``warmup`` accesses are not counted. ``policy`` and
-    ``prefetcher`` make a :class:`sluice.Policy` and a :class:`sluice.Prefetcher` written in Python.
+    ``prefetcher`` make a :class:`sluice.Policy` and a :class:`sluice.Prefetcher` written in Python,
+    which ``config`` names as ``python:CLASS``.
     ``progress`` shows a bar (default: in a notebook, if it takes longer than a second); others run
     meanwhile, and Ctrl-C ends it. Fields that end in ``_ns`` are nanoseconds, in ``_s`` seconds.
     Raises :class:`sluice.ConfigError`, :class:`sluice.WorkloadError`, :class:`sluice.TraceError`
@@ -38,9 +39,9 @@ def simulate(device: Name, overrides: Mapping[str, object] | None = None,
     1536
     """
     with _bar(progress, "accesses") as told:
-        found = Result(_core.simulate(text(device), given(overrides), os.fsdecode(workload), hits,
-                                      checked(seed), bound, policy, whole("warmup", warmup),
-                                      prefetcher, told))
+        found = Result(named(_core.simulate(
+            text(device), given(overrides), os.fsdecode(workload), hits, checked(seed), bound,
+            policy, whole("warmup", warmup), prefetcher, told), policy, prefetcher))
     if not found["accesses"] and found["warmup_accesses"]:
         raise _took_all(warmup, "more accesses in the workload than that")
     return found

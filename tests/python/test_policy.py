@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,24 @@ class Lru(sluice.Policy):
 
     def remove(self, set_: int, slot: int) -> None:
         self.order[set_].pop(slot, None)
+
+
+def test_a_result_names_the_classes_that_decided() -> None:
+    class Next(sluice.Prefetcher):
+        def access(self, lpn: int, outcome: str, at_ns: float, degree: int) -> list[int]:
+            return [lpn + 1]
+
+    def config(**own: Any) -> list[str]:
+        told = sluice.simulate("cylon", SMALL | {"prefetch.degree": 1}, SPEC, **own).config
+        device = sluice.Device("cylon", SMALL | {"prefetch.degree": 1}, **own)
+        device.access([0])
+        keys = ("cache.policy", "prefetch.policy")
+        assert [device.stats.config[key] for key in keys] == [told[key] for key in keys]
+        return [told[key] for key in keys]
+
+    assert config() == ["fifo", "none"]
+    assert config(policy=Lru) == ["python:Lru", "none"]
+    assert config(policy=partial(Lru), prefetcher=Next) == ["python:partial", "python:Next"]
 
 
 def without_name(told: dict[str, Any]) -> dict[str, Any]:
