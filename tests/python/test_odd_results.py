@@ -18,6 +18,7 @@ from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid
 from sluice.reproduce.judge import judge
 from sluice.reproduce.tolerance import Tolerance
+from sluice.sweep import main as sweep
 
 KINDS: dict[str, dict[str, Any]] = {
     "value": {"published": Formula("4")}, "ratio": {"published": Formula("4")},
@@ -49,6 +50,18 @@ def test_what_is_no_number_is_refused(kind: str, odd: Any) -> None:
 @pytest.mark.parametrize("odd", [math.inf, -math.inf])
 def test_what_is_endless_is_no_number(kind: str, odd: float) -> None:
     assert judged(kind, four(odd)).outcome == DIFFERS
+
+
+def test_what_is_endless_is_none_in_a_sweep_s_means(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    text = lab.sluice.read_text()
+    lab.sluice.write_text(text.replace('{"time_s": time_s',
+                                       '{"time_s": time_s if time_s < 4 else 1e999'))
+    command = ["--sluice", str(lab.sluice), "--out", str(lab.out), "--over", "load=1us,2us,4us",
+               "--mean", "load", "--measure", "time_s", "--measure", "more = time_s * 1e308 * 9"]
+    assert sweep([*command, "--", "sim", "--work", "1"]) == 0
+    [row] = json.loads((lab.out / "results.json").read_text())["means"]["rows"]
+    assert (row["values"]["time_s"]["n"], row["values"]["more"]["n"]) == (2, 0)
 
 
 @pytest.mark.parametrize("kind", ["order", "trend"])

@@ -11,6 +11,7 @@ from typing import Any
 from sluice.errors import ExperimentError
 from sluice.reproduce import matrix
 from sluice.reproduce.claims import Claim, Judged, Remark
+from sluice.reproduce.formula import finite
 from sluice.reproduce.grid import Cell, Grid
 from sluice.reproduce.judge import judge
 from sluice.reproduce.known import Known
@@ -115,7 +116,7 @@ def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -
                 if metric.factor != 1 and not number:
                     raise ExperimentError(f"metrics.{name}: factor: only a number can have one, not"
                                           f" {json.dumps(value)[:40]}", key=f"metrics.{name}")
-                cells[run.cell] = value if metric.factor == 1 else value * metric.factor
+                cells[run.cell] = finite(value if metric.factor == 1 else value * metric.factor)
         # Labels that do not have the metric are none of its grid, so that they are no gaps.
         axes = {axis: tuple(one for one in labels if one in metric.only.get(axis, labels))
                 for axis, labels in used.items()}

@@ -31,12 +31,17 @@ Line = dict[Any, Any]
 """The values along an axis, by label; over several axes at once by their labels."""
 
 
+def finite(value: Any) -> Any:
+    """The value; what is endless is no number, of which a mean or a spread would be none."""
+    return math.nan if isinstance(value, float) and math.isinf(value) else value
+
+
 def _computed(by: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Arithmetic with numbers; a truth is none."""
     def compute(a: Any, b: Any) -> Any:
         if isinstance(a, bool) or isinstance(b, bool):
             raise ExperimentError("a truth is no number to compute with")
-        return by(a, b)
+        return finite(by(a, b))
 
     return compute
 
@@ -215,7 +220,7 @@ class Formula:
 def _number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"a number was needed, not {json.dumps(value)[:40]}")
-    return value if math.isfinite(value) else math.nan
+    return finite(value)
 
 
 def _check_call(node: ast.Call, text: str) -> None:
