@@ -198,6 +198,10 @@ def test_orders_in_words(ours: tuple[float, ...], outcome: str) -> None:
     ("flat", (1, 1.05, 1.1), True), ("flat", (1, 1.2, 1), False),
     ("valley", (3, 1, 2), True), ("valley", (1, 2, 3), False), ("peak", (1, 3, 2), True),
     ("rises", (1, math.nan, 3), False),
+    # Small steps back add up, also beside a turn.
+    ("rises", (100, 95, 90, 85, 80, 120), False), ("falls", (50, 54, 58, 62, 40), False),
+    ("peak", (1, 3, 2.8, 2.6, 4, 1), False), ("valley", (9, 5, 5.2, 5.5, 1, 3), True),
+    ("rises", (0, 1, 1, 2), True),
 ])
 def test_trends(trend: str, ours: tuple[float, ...], good: bool) -> None:
     assert claim("trend", along(*ours), trend=trend).outcome == (MATCH if good else DIFFERS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 
 from sluice.errors import ExperimentError
 from sluice.quantity import number, row, short
@@ -157,11 +157,13 @@ def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 
 
 def _moves(trend: str, values: list[float], slack: Tolerance) -> bool:
-    """Whether the values move so; steps against it within the slack do not count."""
+    """Whether the values move so; what goes back by no more than the slack does not count."""
     if any(math.isnan(value) for value in values):
         return False
-    up = all(b > a or slack.same(a, b) for a, b in zip(values, values[1:], strict=False))
-    down = all(b < a or slack.same(a, b) for a, b in zip(values, values[1:], strict=False))
+    # Each against the extreme before it: many small steps back would add up to any fall.
+    highs, lows = accumulate(values, max), accumulate(values, min)
+    up = all(b > a or slack.same(a, b) for a, b in zip(highs, values[1:], strict=False))
+    down = all(b < a or slack.same(a, b) for a, b in zip(lows, values[1:], strict=False))
     if trend == "flat":
         return slack.same(max(values), min(values))
     if trend in ("rises", "falls"):
