@@ -30,6 +30,9 @@ __all__ = sorted(_FROM)
 
 
 def __getattr__(name: str) -> Any:
+    if f"{__name__}.{name}" in _FROM.values():
+        # As `sluice.trace.STORE`, which typing tools know without an import of its own.
+        return import_module(f"{__name__}.{name}")
     if name not in _FROM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_FROM[name]), name)

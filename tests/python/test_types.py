@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable
 from typing import Any, assert_type
 
@@ -51,3 +53,12 @@ def test_results_and_errors() -> None:
     with pytest.raises(sluice.UnknownDeviceError) as caught:
         sluice.resolve("cylom")
     assert_type(caught.value.expected, str | None)
+
+
+def test_a_module_is_there_before_one_of_its_functions_was_used() -> None:
+    written = ("import sluice; print(sluice.trace.STORE, sluice.errors.Error is sluice.Error,"
+               " hasattr(sluice, 'nothing'))")
+    done = subprocess.run([sys.executable, "-c", written], capture_output=True, text=True,
+                          check=False)
+    assert (done.stdout, done.stderr) == ("1 True False\n", "")
+    assert_type(sluice.trace.STORE, int)
