@@ -86,6 +86,15 @@ def test_a_program_that_prints_no_number_is_refused_in_one_line(
     assert told.count("\n") == 1
 
 
+def test_an_axis_and_a_metric_of_one_name_are_refused(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = Lab(tmp_path, EXPERIMENT.replace("[metrics]", '[metrics]\nload = "/time_s"'))
+    assert lab.run() == 2
+    # Two columns of one name are a file of Parquet that nobody can read.
+    assert "metrics.load: an axis has that name" in capsys.readouterr().err
+    assert not lab.calls()
+
+
 def test_results_of_an_experiment_that_has_changed_are_left_out(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lab = Lab(tmp_path)

@@ -421,6 +421,11 @@ def _check_names(experiment: Experiment, path: Path) -> None:
     for one in said:
         for key, formula in one.formulas().items():
             _check(path, f"{one.section}.{key}", formula, names)
+    for axis in experiment.axes:
+        if axis.name in experiment.metrics:
+            raise ExperimentError(f"{path}: metrics.{axis.name}: an axis has that name, too, and"
+                                  " the files of runs a column for each; give it another",
+                                  key=f"metrics.{axis.name}")
     _check_sides(experiment, path)
     for figure in experiment.figures:
         for key, formula in figure.formulas().items():
