@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import json
 import math
@@ -177,7 +178,11 @@ class Runs:
         return self._table.num_rows
 
     def __getitem__(self, column: str) -> Any:
-        """A column as an array of NumPy."""
+        """A column as an array of NumPy. Raises ``KeyError`` that names the nearest ones."""
+        if column not in self.columns:
+            own = [name for name in self.columns if not name.startswith(CONFIG)]
+            near = difflib.get_close_matches(column, self.columns, 4, 0.4) or own
+            raise KeyError(f"no column {column!r}; near are {', '.join(near)}")
         return self._table[column].to_numpy()
 
     def to_arrow(self) -> Any:

@@ -64,6 +64,8 @@ def test_a_sample_and_a_grid_make_combinations(
     assert len(runs) == 16 and sorted(set(runs["load"])) == ["1us", "2us"]
     assert runs.columns[:8] == ["sample", "nand.read", "cache.capacity", "cache.policy", "load",
                                 "time_s", "double", "error"]
+    with pytest.raises(KeyError, match="no column 'policy'; near are cache.policy"):
+        runs["policy"]
     # Every point is run with the values that the table has, and eight parts of each range have one
     # point each.
     for row in runs.to_polars().iter_rows(named=True):
