@@ -86,6 +86,14 @@ def test_a_program_that_prints_no_number_is_refused_in_one_line(
     assert told.count("\n") == 1
 
 
+def test_labels_have_no_logarithm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = Lab(tmp_path, EXPERIMENT.replace('kind = "bars"', 'kind = "bars"\nlog_x = true'))
+    assert lab.run() == 2
+    assert "figures[1].log_x: no such key" in capsys.readouterr().err
+    lab.write(EXPERIMENT.replace('kind = "bars"', 'kind = "lines"\nlog_x = true'))
+    assert lab.run() == 0
+
+
 def test_an_axis_and_a_metric_of_one_name_are_refused(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lab = Lab(tmp_path, EXPERIMENT.replace("[metrics]", '[metrics]\nload = "/time_s"'))

@@ -9,6 +9,8 @@ from sluice.reproduce.formula import Formula
 from sluice.reproduce.section import Section
 
 KINDS = ("bars", "stacked", "lines", "cdf", "scatter", "table")
+_NUMBERS_ALONG = ("lines", "cdf", "scatter")
+"""Along the others are labels, which have no logarithm."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ def read_figure(one: Section) -> Figure:
         section=one.name, kind=kind, title=one.text("title"), caption=one.text("caption", ""),
         x="" if kind in ("cdf", "scatter") else one.text("x"), series=one.text("series", ""),
         panel="" if kind == "table" else one.text("panel", ""), x_label=one.text("x_label", ""),
-        y_label=one.text("y_label", "" if kind == "table" else None), log_x=one.flag("log_x"),
-        log_y=one.flag("log_y"), parts=tuple(parts), swap=one.flag("swap"),
+        y_label=one.text("y_label", "" if kind == "table" else None),
+        log_x=kind in _NUMBERS_ALONG and one.flag("log_x"), log_y=one.flag("log_y"),
+        parts=tuple(parts), swap=one.flag("swap"),
         mean=one.choice("mean", ("", "geomean", "mean"), ""),
         form=one.text("form", ".3g"))
     one.done()
