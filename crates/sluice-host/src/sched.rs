@@ -65,7 +65,7 @@ impl Thread {
     }
 
     /// Its turn is over.
-    pub fn stop(&mut self, now: Ps) {
+    fn stop(&mut self, now: Ps) {
         self.ran = self.ran_by(now);
     }
 
@@ -129,6 +129,9 @@ pub(super) struct Scheduler {
     ready: Vec<u32>,
     policy: Scheduling,
     rng: Rng,
+    /// The least time on cores of those that could run, when one last left its core: what nobody
+    /// gets back who wakes, as with Linux's `min_vruntime`.
+    floor: Ps,
 }
 
 impl Scheduler {
@@ -138,7 +141,21 @@ impl Scheduler {
             ready: (0..threads).collect(),
             policy,
             rng: Rng::stream(seed, "scheduler"),
+            floor: Ps::ZERO,
         }
+    }
+
+    /// The least time on cores of those that can run.
+    fn least(&self, now: Ps) -> Option<Ps> {
+        let threads = self.threads.iter();
+        let can_run = threads.filter(|it| matches!(it.state, State::Ready | State::Running));
+        can_run.map(|thread| thread.ran_by(now)).min()
+    }
+
+    /// A running thread's turn is over.
+    pub fn stop(&mut self, now: Ps, thread: u32) {
+        self.floor = self.floor.max(self.least(now).unwrap_or(Ps::ZERO));
+        self.threads[thread as usize].stop(now);
     }
 
     /// A running or waiting thread can run.
@@ -147,15 +164,12 @@ impl Scheduler {
         self.ready.push(thread);
     }
 
-    /// A thread has slept: it does not get the time back that others had meanwhile.
+    /// A thread has waited: it does not get the time back that others had meanwhile, whether one
+    /// of them can run now or not.
     pub fn wake(&mut self, now: Ps, thread: u32) {
-        let running = self
-            .threads
-            .iter()
-            .filter(|t| matches!(t.state, State::Ready | State::Running));
-        let least = running.map(|t| t.ran_by(now)).min();
+        let floor = self.floor.max(self.least(now).unwrap_or(Ps::ZERO));
         let sleeper = &mut self.threads[thread as usize];
-        sleeper.ran = sleeper.ran.max(least.unwrap_or(Ps::ZERO));
+        sleeper.ran = sleeper.ran.max(floor);
         self.make_ready(thread);
     }
 

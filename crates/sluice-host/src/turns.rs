@@ -35,7 +35,7 @@ impl<A: Artifact> Host<'_, A> {
 
     /// A thread leaves its core.
     fn stop(&mut self, number: usize, thread: u32) {
-        self.sched.threads[thread as usize].stop(self.now);
+        self.sched.stop(self.now, thread);
         self.cores[number].thread = None;
         self.spent[number].yields = false;
     }

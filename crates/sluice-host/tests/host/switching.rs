@@ -367,3 +367,56 @@ fn a_sleeper_does_not_get_the_time_back_that_a_running_thread_had() {
     let loads = loads_until(54) - loads_until(30);
     assert!((8_900..=15_100).contains(&loads), "{loads}");
 }
+
+/// One of two threads computes for 30 ms before both pass a barrier; then each counts its turns.
+struct AfterBarrier {
+    alone: u32,
+    begun: [bool; 2],
+}
+
+impl Program for AfterBarrier {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        2
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if std::mem::replace(&mut self.begun[thread as usize], true) {
+            out.push(work(16_000));
+            if thread == self.alone {
+                out.push(load(0, 0, 0));
+            }
+            return Step::More;
+        }
+        if thread == self.alone {
+            out.extend(vec![work(16_000); 30_000]);
+        }
+        Step::Barrier
+    }
+}
+
+/// While one computed alone the other waited. It got the 30 ms back if the one was the second.
+#[test]
+fn who_waited_at_a_barrier_does_not_get_the_time_back() {
+    let mut host = host();
+    (host.threads, host.scheduling) = (2, Scheduling::Fair);
+    for alone in [0, 1] {
+        let length = RunLength {
+            warmup: 0,
+            measured: (30 + 24) * 16_000_000,
+            sample_every: Ps::ZERO,
+        };
+        let mut program = AfterBarrier {
+            alone,
+            begun: [false; 2],
+        };
+        let loads = simulate(&host, expander(), &mut program, length, &mut |_| true)
+            .0
+            .loads;
+        // Of the 24 ms each has about half, in turns of 3 ms.
+        assert!((8_900..=15_100).contains(&loads), "{alone}: {loads}");
+    }
+}
