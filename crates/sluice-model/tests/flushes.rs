@@ -17,22 +17,43 @@ fn flush(device: &mut Device, ms: u64, lpn: u32) -> Result<bool, Refused> {
     done.map(|done| done.changed)
 }
 
-/// A page that cannot be programmed stays dirty, and mapped.
-#[test]
-fn a_read_only_device_refuses_to_flush_a_page() {
+/// A device of one die that has worn out, and when.
+fn worn(extra: &[(&str, &str)]) -> (Device, u64) {
     let worn = [
         ("device.capacity", "256KiB"),
         ("cache.capacity", "64KiB"),
         ("nand.endurance", "2"),
         ("nand.pages_per_block", "4"),
     ];
-    let mut device = device(&[&ONE_DIE[..], &worn].concat());
+    let mut device = device(&[&ONE_DIE[..], &worn, extra].concat());
     let mut ms = 0;
     while !device.is_read_only() {
         device.demote_to_flash(now(ms), Lpn::of(ms % 64));
         ms += 1;
         assert!(ms < 100_000, "it wears out");
     }
+    (device, ms)
+}
+
+/// What a store writes through is dirty if flash refuses it: it was clean, and so not to be kept.
+#[test]
+fn what_worn_flash_refuses_to_write_through_is_dirty() {
+    for ends in ["held", "programmed"] {
+        let through = [("cache.write", "through"), ("cache.store_done", ends)];
+        let (mut device, ms) = worn(&through);
+        let refused = device.stats().writes_refused;
+        write(&mut device, now(ms), 1);
+        write(&mut device, now(ms + 1), 1);
+        assert_eq!(device.stats().writes_refused, refused + 2, "{ends}");
+        assert!(device.promote(now(ms + 2), Lpn(1)).dirty, "{ends}");
+        assert_eq!(device.balance(), Ok(()));
+    }
+}
+
+/// A page that cannot be programmed stays dirty, and mapped.
+#[test]
+fn a_read_only_device_refuses_to_flush_a_page() {
+    let (mut device, mut ms) = worn(&[]);
     write(&mut device, now(ms), 1);
     let mut host = Recorder::default();
     let counts = |device: &Device| {

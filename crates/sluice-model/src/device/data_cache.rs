@@ -152,6 +152,11 @@ impl DataCache {
         self.cache.set_dirty(lpn, false);
     }
 
+    /// The page differs from what flash has of it, or does not.
+    pub fn set_dirty(&mut self, lpn: Lpn, is_dirty: bool) {
+        self.cache.set_dirty(lpn, is_dirty);
+    }
+
     /// The page counts as one that an access brought in.
     pub fn forget_prefetch(&mut self, lpn: Lpn) {
         self.cache.forget_prefetch(lpn);

@@ -136,10 +136,10 @@ fn to_cache<O: Observer, E: Effects>(
         storage.cache.count_line(slot, line, true);
     }
     if storage.cache.writes_through() {
-        storage.cache.mark_clean(lpn);
         storage.stats.migration.programs += 1;
         storage.cache.count_program(slot);
         storage.write(done_at, lpn);
+        storage.cache.set_dirty(lpn, storage.back.is_read_only());
     } else {
         storage.cache.mark_dirty(lpn);
     }

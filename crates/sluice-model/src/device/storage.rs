@@ -419,8 +419,8 @@ impl<O: Observer> Storage<O> {
         self.cache.count_program(slot);
         self.pass();
         let served = self.write_for_store(at, lpn);
-        // The whole page went, with what the host may have reported late.
-        self.cache.mark_clean(lpn);
+        // The whole page went, with what the host may have reported late, or worn flash refused it.
+        self.cache.set_dirty(lpn, self.back.is_read_only());
         served
     }
 
