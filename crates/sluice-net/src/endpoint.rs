@@ -1,5 +1,6 @@
 //! Memory endpoints: a controller and what is behind it. A new type is a line in [`EndpointType`].
 
+use super::external::{Answer, ExternalMemory, MemoryRequest};
 use super::ids::PacketId;
 use super::packet::{Delay, Packet};
 use super::parts::Part;
@@ -10,61 +11,6 @@ use sluice_model::dram::{Dram, DramLayout};
 use sluice_model::{Completion, Device, DeviceConfig, DeviceError, Hint, Op, Request, Stats};
 use sluice_params::choices;
 use sluice_units::Ps;
-
-/// A request as it comes to a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryRequest {
-    /// What the answer is called that comes later.
-    pub id: PacketId,
-    /// Byte address in the memory, below its capacity.
-    pub addr: u64,
-    /// Whether it is a write.
-    pub is_write: bool,
-}
-
-/// What a memory answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Done at that time, which is not before the request.
-    At(Ps),
-    /// [`ExternalMemory::advance`] will report it.
-    Later,
-}
-
-/// A memory from outside.
-///
-/// The caller gives requests and advances in the order of time. The implementor names with
-/// `next_at` the next time at which it wants to be advanced. In `advance` it reports each request
-/// that is done by then, once.
-pub trait ExternalMemory {
-    /// A request comes in.
-    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer;
-
-    /// When it wants to be advanced, if ever.
-    fn next_at(&self) -> Option<Ps>;
-
-    /// Time goes on to `now`; `done` gets the id of each request that is done.
-    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId));
-
-    /// Whether it always answers at once and so never needs to be advanced. Then requests are all
-    /// that it sees of time.
-    fn answers_at_once(&self) -> bool {
-        false
-    }
-
-    /// Answers that could not be, and in whose place something else was taken.
-    fn refused(&self) -> u64 {
-        0
-    }
-
-    /// Counting begins.
-    fn begin(&mut self, _now: Ps) {}
-
-    /// How long something waited for it since then, if it knows.
-    fn waited(&self, _until: Ps) -> Option<Ps> {
-        None
-    }
-}
 
 /// A memory model in a shared object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,34 +67,6 @@ impl EndpointSettings {
     /// Bytes of a logical device.
     pub fn each(&self) -> u64 {
         self.capacity / u64::from(self.logical_devices)
-    }
-}
-
-impl ExternalMemory for Reordered {
-    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
-        let op = if request.is_write {
-            Op::Write
-        } else {
-            Op::Read
-        };
-        Reordered::request(self, now, request.id, request.addr, op);
-        Answer::Later
-    }
-
-    fn next_at(&self) -> Option<Ps> {
-        Reordered::next_at(self)
-    }
-
-    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
-        Reordered::advance(self, now, done);
-    }
-
-    fn begin(&mut self, now: Ps) {
-        self.waits.begin(now);
-    }
-
-    fn waited(&self, until: Ps) -> Option<Ps> {
-        Some(self.waits.most(until))
     }
 }
 
@@ -232,6 +150,8 @@ pub(super) struct Endpoint {
     before: Option<Box<Stats>>,
     /// When an event will advance a memory from outside.
     woken_at: Ps,
+    /// Requests that it will report later.
+    owed: u64,
 }
 
 /// What an endpoint does with a request whose turn it is.
@@ -283,6 +203,7 @@ impl Endpoint {
             is_constant: false,
             before: None,
             woken_at: Ps::MAX,
+            owed: 0,
         })
     }
 
@@ -419,8 +340,16 @@ impl Endpoint {
         match self.access(now, request) {
             Answer::At(done_at) if self.is_constant => Served::AtOnce(done_at),
             Answer::At(done_at) => Served::At(done_at),
-            Answer::Later => Served::Later,
+            Answer::Later => {
+                self.owed += 1;
+                Served::Later
+            }
         }
+    }
+
+    /// Whether a memory from outside has requests to report.
+    pub fn owes(&self) -> bool {
+        self.owed > 0
     }
 
     #[inline]
@@ -485,7 +414,11 @@ impl Endpoint {
         let Memory::External(Some(memory)) = &mut self.memory else {
             return;
         };
-        memory.advance(now, done);
+        let owed = &mut self.owed;
+        memory.advance(now, &mut |packet| {
+            *owed = owed.saturating_sub(1);
+            done(packet);
+        });
         if self.woken_at <= now {
             self.woken_at = Ps::MAX;
         }

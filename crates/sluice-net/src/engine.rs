@@ -67,6 +67,8 @@ pub(super) type Done<'a> = &'a mut dyn FnMut(Completed);
 pub(super) struct Engine {
     pub now: Ps,
     pub queue: Wheel<Event>,
+    /// Events of the queue that advance a memory from outside.
+    advances: usize,
     pub packets: Slab,
     pub requesters: Table<RequesterId, Requester>,
     pub addresses: AddressMap,
@@ -109,6 +111,7 @@ impl Engine {
         let mut engine = Engine {
             now: Ps::ZERO,
             queue: Wheel::with_capacity(depth.min(1 << 16)),
+            advances: 0,
             packets: Slab::default(),
             requesters: requesters.collect(),
             addresses: config.addresses.clone(),
@@ -343,11 +346,13 @@ impl Engine {
     #[inline]
     fn wake_memory(&mut self, not_before: Ps, endpoint: EndpointId) {
         if let Some(at) = self.endpoints[endpoint].wake(not_before) {
+            self.advances += 1;
             self.queue.push(at, Event::Advance { endpoint });
         }
     }
 
     fn advance_memory(&mut self, now: Ps, endpoint: EndpointId) {
+        self.advances -= 1;
         let queue = &mut self.queue;
         self.endpoints[endpoint].advance(now, &mut |packet| {
             queue.push(now, Event::Served { packet });
@@ -420,6 +425,14 @@ impl Engine {
         self.requesters[completed.requester].complete(completed.latency);
         done(*completed);
         self.issue_all(completed.at, completed.requester);
+    }
+
+    /// Whether nothing follows any more by itself. A memory from outside that owes no answer may
+    /// have itself advanced for ever, as one that refreshes its rows.
+    #[inline]
+    pub fn is_still(&self) -> bool {
+        let left = self.queue.len();
+        left == self.advances && (left == 0 || !self.endpoints.values().iter().any(Endpoint::owes))
     }
 
     /// Requests under way: packets, or accesses whose messages are.

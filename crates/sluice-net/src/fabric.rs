@@ -4,9 +4,10 @@
 use super::bottleneck::{Bottleneck, Resource};
 use super::coherence::CoherenceStats;
 use super::config::FabricConfig;
-use super::endpoint::{Endpoint, ExternalMemory};
+use super::endpoint::Endpoint;
 use super::engine::{Done, Engine, Event};
-use super::error::{Deadlock, FabricError, Imbalance, Standstill, Stuck};
+use super::error::{FabricError, Imbalance, Standstill};
+use super::external::ExternalMemory;
 use super::graph::Graph;
 use super::ids::{DirectionId, EndpointId, RequesterId};
 use super::link::Links;
@@ -241,24 +242,19 @@ impl Fabric {
                 return Err(ClockEnd.into());
             }
         }
-        if engine.queue.is_empty() && engine.under_way() > 0 {
+        if engine.is_still() && engine.under_way() > 0 {
             return Err(self.deadlock().into());
         }
         engine.now = engine.now.max(until);
         Ok(())
     }
 
-    /// Handles the next event; false if there is none.
-    pub(super) fn step(&mut self, done: Done) -> Result<bool, Standstill> {
-        if !self.engine.step(done) {
-            return match self.engine.under_way() {
-                0 => Ok(false),
-                _ => Err(self.deadlock().into()),
-            };
-        }
+    /// Handles the next event, if there is one.
+    pub(super) fn step(&mut self, done: Done) -> Result<(), Standstill> {
+        self.engine.step(done);
         match self.engine.now > Ps::LAST {
             true => Err(ClockEnd.into()),
-            false => Ok(true),
+            false => Ok(()),
         }
     }
 
@@ -318,9 +314,10 @@ impl Fabric {
     ) -> Result<bool, Standstill> {
         let mut left = WATCH;
         while self.engine.completed < completed {
-            if !self.step(done)? {
+            if self.is_over()? {
                 return Ok(true);
             }
+            self.step(done)?;
             left -= 1;
             if left == 0 {
                 left = WATCH;
@@ -340,52 +337,6 @@ impl Fabric {
     /// Ends the counting now; it goes on if the fabric does.
     pub fn end(&mut self) {
         self.engine.end();
-    }
-
-    /// Which packets wait, and for which links, when no event is left.
-    fn deadlock(&self) -> Deadlock {
-        let stuck = self.stuck();
-        Deadlock {
-            at: stuck.at,
-            packets: stuck.packets,
-            links: stuck.links,
-            elsewhere: self.engine.packets.live() - stuck.packets,
-            refused: self.refused(),
-        }
-    }
-
-    fn stuck(&self) -> Stuck {
-        let engine = &self.engine;
-        let stuck = engine.links.stuck(&engine.packets);
-        let names = stuck.keys().map(|id| self.graph.direction_name(*id));
-        Stuck {
-            at: engine.now.0,
-            packets: stuck.values().sum(),
-            links: names.collect::<Vec<_>>().join(", "),
-        }
-    }
-
-    /// Whether credits come for all packets that wait for some.
-    ///
-    /// # Errors
-    /// [`Standstill::Stuck`]: what was counted is of the others alone.
-    pub fn check_credits(&self) -> Result<(), Standstill> {
-        match self.stuck() {
-            Stuck { packets: 0, .. } => Ok(()),
-            stuck => Err(stuck.into()),
-        }
-    }
-
-    /// Ends a run, which has a result if nobody has stopped it.
-    ///
-    /// # Errors
-    /// Those of [`Fabric::check_credits`].
-    pub(super) fn end_run(&mut self, has_result: bool) -> Result<(), Standstill> {
-        self.end();
-        match has_result {
-            true => self.check_credits(),
-            false => Ok(()),
-        }
     }
 
     /// Holds the counters against each other: every request that was issued has come back or is
@@ -454,7 +405,7 @@ mod tests {
         let config = FabricConfig::new(&spec, 1).expect("a fabric");
         let mut fabric = Fabric::new(&config).expect("a fabric");
         fabric.begin_issuing();
-        assert_eq!(fabric.step(&mut |_| ()), Ok(true));
+        assert_eq!(fabric.step(&mut |_| ()), Ok(()));
         assert_eq!((fabric.in_flight(), fabric.balance()), (10, Ok(())));
         fabric
     }

@@ -134,7 +134,12 @@ impl<'a> Hosts<'a> {
         let fabric_at = *self.fabric_at.get_or_insert_with(next_at);
         let (at, number) = self.first;
         if at >= fabric_at {
-            return self.step_fabric(done);
+            // Hosts that wait for nothing else let time pass for memories.
+            let is_over = at == Ps::MAX && self.fabric.is_over()?;
+            return match is_over {
+                true => Ok(false),
+                false => self.step_fabric(done).map(|()| true),
+            };
         }
         if at > Ps::LAST {
             return Err(ClockEnd.into());
@@ -188,7 +193,7 @@ impl<'a> Hosts<'a> {
     ) -> Result<bool, Standstill> {
         let mut left = WATCH;
         let mut silence = Silence::default();
-        while self.fabric.all_completed() < completed && !self.is_over() && self.step(done)? {
+        while self.fabric.all_completed() < completed && !self.is_over()? && self.step(done)? {
             left -= 1;
             if left == 0 {
                 left = WATCH;
@@ -203,10 +208,13 @@ impl<'a> Hosts<'a> {
 
     /// Whether no request will come any more: none is under way, and no host that may ask has work
     /// left. One whose memory is all its own may run for ever.
+    ///
+    /// # Errors
+    /// [`Standstill::Deadlock`] if one is under way for ever.
     #[inline]
-    fn is_over(&self) -> bool {
+    fn is_over(&self) -> Result<bool, Standstill> {
         let is_still = |seat: &Seat| !seat.may_ask || seat.next_at == Ps::MAX;
-        self.fabric_at == Some(Ps::MAX) && self.seats.iter().all(is_still)
+        Ok(self.seats.iter().all(is_still) && self.fabric.is_over()?)
     }
 
     /// Instructions that the hosts have retired which may ask for something.
@@ -215,11 +223,9 @@ impl<'a> Hosts<'a> {
         seats.map(|seat| seat.host.retired()).sum()
     }
 
-    fn step_fabric(&mut self, done: Done) -> Result<bool, Standstill> {
+    fn step_fabric(&mut self, done: Done) -> Result<(), Standstill> {
         self.fabric_at = None;
-        if !self.fabric.step(done)? {
-            return Ok(false);
-        }
+        self.fabric.step(done)?;
         while let Some(news) = self.fabric.engine_mut().answers.take() {
             let of = |seat: &Seat| seat.requester.cmp(&news.requester);
             let number = self.seats.binary_search_by(of);
@@ -232,7 +238,7 @@ impl<'a> Hosts<'a> {
             self.send(number, news.at);
         }
         self.fabric.engine_mut().settle();
-        Ok(true)
+        Ok(())
     }
 
     /// Sends what a host asks for, which has done something at `now`.

@@ -17,6 +17,7 @@ mod counting;
 mod endpoint;
 mod engine;
 mod error;
+mod external;
 mod fabric;
 mod gaps;
 mod graph;
@@ -33,6 +34,7 @@ mod requester;
 mod routing;
 mod shares;
 mod spec;
+mod standstill;
 mod stats;
 mod topology;
 mod waits;
@@ -41,11 +43,9 @@ pub use answers::{HostEvent, HostNews};
 pub use bottleneck::Resource;
 pub use coherence::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;
-pub use endpoint::{
-    Answer, EndpointSettings, EndpointType, ExternalMemory, Library, MemoryRequest, MemorySettings,
-    needs_objects,
-};
+pub use endpoint::{EndpointSettings, EndpointType, Library, MemorySettings, needs_objects};
 pub use error::{Deadlock, FabricError, Imbalance, Standstill, Stuck};
+pub use external::{Answer, ExternalMemory, MemoryRequest};
 pub use fabric::{Fabric, Length, Refusal};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use hierarchy::{Vcs, Vppb};

@@ -1,5 +1,6 @@
 //! How long accesses have waited for DRAM, by its channels.
 
+use super::external::{Answer, ExternalMemory, MemoryRequest};
 use super::ids::PacketId;
 use sluice_model::Op;
 use sluice_model::dram::{DramLayout, Scheduled};
@@ -56,7 +57,7 @@ impl Waits {
 /// DRAM behind a controller that reorders.
 pub(super) struct Reordered {
     dram: Scheduled,
-    pub waits: Waits,
+    waits: Waits,
     /// When the request of each packet came, and to which channel.
     under_way: Vec<(Ps, usize)>,
 }
@@ -69,28 +70,40 @@ impl Reordered {
             under_way: Vec::new(),
         }
     }
+}
 
-    /// The request of a packet has come.
-    pub fn request(&mut self, now: Ps, id: PacketId, addr: u64, op: Op) {
+impl ExternalMemory for Reordered {
+    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
+        let MemoryRequest { id, addr, is_write } = request;
+        let op = if is_write { Op::Write } else { Op::Read };
         let index = id.0 as usize;
         if self.under_way.len() <= index {
             self.under_way.resize(index + 1, (Ps::ZERO, 0));
         }
         self.under_way[index] = (now, self.dram.channel_of(addr));
         self.dram.request(now, u64::from(id.0), addr, op);
+        Answer::Later
     }
 
-    pub fn next_at(&self) -> Option<Ps> {
+    fn next_at(&self) -> Option<Ps> {
         self.dram.next_at()
     }
 
-    pub fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let (waits, under_way) = (&mut self.waits, &self.under_way);
         self.dram.advance(now, |id| {
             let (came, channel) = under_way[id as usize];
             waits.count(channel, came, now);
             done(PacketId(id as u32));
         });
+    }
+
+    fn begin(&mut self, now: Ps) {
+        self.waits.begin(now);
+    }
+
+    fn waited(&self, until: Ps) -> Option<Ps> {
+        Some(self.waits.most(until))
     }
 }
 

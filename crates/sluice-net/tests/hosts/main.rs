@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod delays;
+mod ends;
 mod oracle;
 mod rig;
 mod sharing;

@@ -3,8 +3,8 @@
 
 use crate::rig::{drain, fabric, spec};
 use sluice_net::{
-    Access, Answer, Completed, EndpointId, ExternalMemory, Fabric, MemoryRequest, PacketId,
-    RequesterId,
+    Access, Answer, Completed, EndpointId, ExternalMemory, Fabric, Length, MemoryRequest, PacketId,
+    RequesterId, Source,
 };
 use sluice_units::{Ps, Rng};
 use std::cell::RefCell;
@@ -307,4 +307,50 @@ fn refused_answers_are_summed() {
     assert_eq!(memory.refused(), 0);
     fabric.attach(EndpointId(0), Box::new(memory));
     assert_eq!(fabric.refused(), 4);
+}
+
+/// A memory that refreshes itself once in a microsecond.
+struct Refreshed(Ps);
+
+impl ExternalMemory for Refreshed {
+    fn request(&mut self, now: Ps, _: MemoryRequest) -> Answer {
+        Answer::At(now + READ)
+    }
+
+    fn next_at(&self) -> Option<Ps> {
+        Some(self.0)
+    }
+
+    fn advance(&mut self, now: Ps, _: &mut dyn FnMut(PacketId)) {
+        self.0 = now + Ps::from_us(1);
+    }
+}
+
+struct Once(u64);
+
+impl Source for Once {
+    fn next(&mut self) -> Option<Access> {
+        self.0 = self.0.checked_sub(1)?;
+        let addr = self.0 * 64;
+        let is_write = false;
+        Some(Access { addr, is_write })
+    }
+}
+
+/// The run of a trace had no end.
+#[test]
+fn a_memory_that_refreshes_itself_holds_up_no_end() {
+    let mut fabric = star(&[]);
+    fabric.attach(EndpointId(0), Box::new(Refreshed(Ps::ZERO)));
+    fabric.replay(RequesterId(0), Box::new(Once(100)));
+    let length = Length {
+        warmup: 0,
+        requests: u64::MAX,
+    };
+    let mut watched = 0;
+    let ended = fabric.run(length, &mut |_| {
+        watched += 1;
+        watched < 10
+    });
+    assert_eq!((ended, watched, fabric.all_completed()), (Ok(()), 0, 100));
 }
