@@ -43,6 +43,16 @@ impl<A: Artifact> Host<'_, A> {
         self.events.next_at()
     }
 
+    /// Time passes up to `now`, before which nothing of its own is due.
+    pub fn pass(&mut self, now: Ps) {
+        self.now = self.now.max(now);
+    }
+
+    /// Its time: that of the last thing that it did.
+    pub fn now(&self) -> Ps {
+        self.now
+    }
+
     /// Whether it may ask for anything: not if all memory is its own.
     pub fn may_ask(&self) -> bool {
         self.config.migration != Migration::AllHost

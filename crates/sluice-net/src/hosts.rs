@@ -176,12 +176,21 @@ impl<'a> Hosts<'a> {
         let warm = before.saturating_add(length.warmup);
         let mut goes_on = self.run_until(warm, watch, &mut |_| ())?;
         if goes_on {
+            self.pass();
             self.fabric.begin();
             self.hosts_mut().for_each(Host::reset);
             let all = self.fabric.all_completed();
             goes_on = self.run_until(all.saturating_add(length.requests), watch, done)?;
         }
+        self.pass();
         self.fabric.end_run(goes_on)
+    }
+
+    /// Brings every host to the time of the last event of all: one that waits waits until then.
+    fn pass(&mut self) {
+        let times = self.hosts().map(|(_, host)| host.now());
+        let now = times.fold(self.fabric.now(), Ps::max);
+        self.hosts_mut().for_each(|host| host.pass(now));
     }
 
     /// False if `watch` said no.

@@ -1,10 +1,10 @@
-//! How a run of hosts ends: with memory that answers never, or never comes to rest.
+//! How a run of hosts ends: with memory that answers late, never, or never comes to rest.
 
-use crate::rig::direct;
+use crate::rig::{direct, group, idle};
 use sluice_host::{Host, HostConfig};
 use sluice_net::{
-    Answer, EndpointId, ExternalMemory, Fabric, FabricConfig, Hosts, Length, MemoryRequest,
-    PacketId, RequesterId, Standstill,
+    Answer, EndpointId, ExternalMemory, Fabric, FabricConfig, Group, HostGroup, Hosts, Length,
+    LinkSpec, MemoryRequest, PacketId, RequesterId, Standstill,
 };
 use sluice_testkit::core_rig::{Loop, host, load};
 use sluice_units::Ps;
@@ -79,4 +79,53 @@ fn a_memory_that_never_answers_a_host_is_a_deadlock() {
         "{ended:?}"
     );
     assert_eq!(completed, 0);
+}
+
+/// Two hosts, of which the second waits for a slow memory all the time.
+#[test]
+fn a_host_that_waits_counts_up_to_the_end_of_the_run() {
+    let mut spec = idle(&[("map.ways", "1"), ("endpoint.type", "fixed")]);
+    for (name, time) in [("fast", "50ns"), ("slow", "900us")] {
+        spec.requesters.push(Group {
+            host: Some(HostGroup::default()),
+            ..group(&format!("{name}-host"))
+        });
+        let set = [("read", time)];
+        spec.endpoints.push(Group {
+            set: set.map(|(key, value)| (key.into(), value.into())).into(),
+            ..group(&format!("{name}-memory"))
+        });
+    }
+    for (host, memory) in [
+        ("fast", "fast"),
+        ("fast", "slow"),
+        ("slow", "fast"),
+        ("slow", "slow"),
+    ] {
+        spec.links.push(LinkSpec {
+            ends: [format!("{host}-host"), format!("{memory}-memory")],
+            set: Vec::new(),
+        });
+    }
+    let config = FabricConfig::new(&spec, 1).unwrap();
+    let host = host();
+    let mut programs = [(); 2].map(|()| Loop::new(1, vec![load(0, 10, 1)], 4096, 100_000));
+    let mut hosts = Hosts::new(Fabric::new(&config).unwrap());
+    for (number, program) in (0..).zip(&mut programs) {
+        let base = u64::from(number) << 30;
+        hosts.seat(RequesterId(number), base, Host::with_port(&host, program));
+    }
+    let length = Length {
+        warmup: 5_000,
+        requests: 10_000,
+    };
+    hosts.run_with(length, &mut |_| true, &mut |_| ()).unwrap();
+    let time = hosts.fabric().stats().time();
+    for (id, host) in hosts.hosts() {
+        let stats = host.results();
+        assert_eq!(stats.time, time, "{id:?}");
+        let whole = stats.cores;
+        let sum = whole.compute + whole.memory + whole.switching + whole.idle;
+        assert_eq!(sum, time, "{id:?}");
+    }
 }
