@@ -41,6 +41,9 @@ pub enum Refusal {
     /// It is in the past.
     #[error("the time is before that of the last event")]
     Past,
+    /// Something is due before it.
+    #[error("events are due before that time: advance to it first")]
+    Early,
 }
 
 /// A fabric at work.
@@ -192,7 +195,7 @@ impl Fabric {
         self.engine.requesters[requester].has_room()
     }
 
-    /// Issues a request from outside at `at`.
+    /// Issues a request from outside at `at`, before which nothing is due.
     ///
     /// # Errors
     /// [`Refusal`]; nothing has changed then.
@@ -206,6 +209,9 @@ impl Fabric {
         let engine = &mut self.engine;
         if at < engine.now {
             return Err(Refusal::Past);
+        }
+        if engine.queue.next_at().is_some_and(|next| next < at) {
+            return Err(Refusal::Early);
         }
         if !engine.requesters[requester].has_room() {
             return Err(Refusal::Full);

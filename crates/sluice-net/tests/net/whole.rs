@@ -45,6 +45,7 @@ fn a_request_that_cannot_be_changes_nothing() {
     let other = RequesterId(1);
     for (at, who, access, why) in [
         (Ps(8), other, READ, Refusal::Past),
+        (Ps::from_ms(1), other, READ, Refusal::Early),
         (Ps(9), host, READ, Refusal::Full),
         (Ps(9), other, beyond, Refusal::NoMemory),
     ] {
