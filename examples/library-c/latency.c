@@ -70,7 +70,7 @@ int main(void) {
     printf("%s %" PRIu64 " ps\n", requests[i].name, latency);
   }
   char *statistics = sluice_statistics(simulation);
-  printf("%s\n", statistics);
+  printf("%s\n", statistics ? statistics : sluice_error(simulation));
   sluice_free_text(statistics);
   sluice_delete(simulation);
   return 0;

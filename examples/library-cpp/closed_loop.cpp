@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
       fabric.check(sluice_advance(fabric.get(), us * 1000000));
     }
     char *statistics = sluice_statistics(fabric.get());
-    std::printf("%s\n", statistics);
+    std::printf("%s\n", statistics ? statistics : sluice_error(fabric.get()));
     sluice_free_text(statistics);
     return load.done() > 0 ? 0 : 1;
   } catch (const std::exception &error) {

@@ -275,7 +275,8 @@ void sluice_restart_statistics(struct sluice_simulation *simulation);
 
 /**
  * What was counted, as a JSON object with the fields that docs/reference/output.md lists for a
- * fabric. To be freed by `sluice_free_text`; null if the simulation has failed.
+ * fabric. To be freed by `sluice_free_text`; null if the simulation has failed, or if requests
+ * wait for each other for ever while others go on (`sluice_error`).
  */
 char *sluice_statistics(const struct sluice_simulation *simulation);
 

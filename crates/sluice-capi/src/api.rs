@@ -467,13 +467,20 @@ pub unsafe extern "C" fn sluice_restart_statistics(simulation: *mut Simulation) 
 }
 
 /// What was counted, as a JSON object with the fields that docs/reference/output.md lists for a
-/// fabric. To be freed by `sluice_free_text`; null if the simulation has failed.
+/// fabric. To be freed by `sluice_free_text`; null if the simulation has failed, or if requests
+/// wait for each other for ever while others go on (`sluice_error`).
 ///
 /// # Safety
 /// A simulation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_statistics(simulation: *const Simulation) -> *mut c_char {
-    let told = |simulation: &Simulation| c_text(&simulation.fabric.statistics()).into_raw();
+    let told = |simulation: &Simulation| match simulation.fabric.statistics() {
+        Ok(text) => c_text(&text).into_raw(),
+        Err(error) => {
+            simulation.status(Err(error));
+            null_mut()
+        }
+    };
     // SAFETY: the caller's promise.
     unsafe { ask(simulation, null_mut(), told) }
 }

@@ -399,11 +399,13 @@ impl SteppedFabric {
         self.fabric.borrow_mut().begin();
     }
 
-    /// What was counted until now, as one JSON object.
-    pub fn statistics(&self) -> String {
+    /// What was counted until now, as one JSON object; nothing if some wait for ever, while time
+    /// moves for others.
+    pub fn statistics(&self) -> Result<String, AdvanceError> {
         let mut fabric = self.fabric.borrow_mut();
         fabric.end();
+        fabric.check_credits()?;
         let figures = sluice_simulation::fabric_figures(&fabric, &self.config);
-        sluice_results::to_json(&figures).to_string()
+        Ok(sluice_results::to_json(&figures).to_string())
     }
 }

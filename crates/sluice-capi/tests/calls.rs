@@ -432,3 +432,56 @@ count = 2
         assert_eq!(told["requests"].as_u64().unwrap(), 0);
     }
 }
+
+/// Six hosts on a ring of switches wait for each other's credits for ever. One beside them, with
+/// memory of its own, goes on, so that time does.
+#[test]
+fn a_deadlock_of_a_part_has_no_statistics() {
+    let mut toml = "
+[topology]
+kind = 'list'
+[map]
+ways = 1
+[link]
+credits = 1
+[endpoint]
+capacity = '1MiB'
+[[requesters]]
+name = 'alone'
+count = 1
+footprint = '1MiB'
+depth = 1
+[[requesters]]
+name = 'host'
+count = 6
+[[endpoints]]
+name = 'own'
+count = 1
+[[endpoints]]
+name = 'mem'
+count = 6
+[[switches]]
+name = 's'
+count = 6
+"
+    .to_owned();
+    let mut link = |a: &str, b: &str| toml += &format!("[[links]]\nends = ['{a}', '{b}']\n");
+    for number in 0..6 {
+        let switch = format!("s{number}");
+        link(&format!("host{number}"), &switch);
+        link(&format!("mem{number}"), &switch);
+        link(&switch, &format!("s{}", (number + 1) % 6));
+    }
+    for (a, b) in [("alone", "own"), ("alone", "s0"), ("own", "s0")] {
+        link(a, b);
+    }
+    let simulation = try_new(&toml).unwrap();
+    // SAFETY: a live simulation.
+    unsafe {
+        assert_eq!(sluice_advance(simulation.0, 1_000_000_000), SLUICE_OK);
+        assert!(sluice_statistics(simulation.0).is_null());
+        let says = error(&simulation);
+        assert!(says.starts_with("deadlock of a part by"), "{says}");
+        assert_eq!(sluice_advance(simulation.0, 2_000_000_000), SLUICE_OK);
+    }
+}
