@@ -24,7 +24,7 @@ use super::share::{Share, compare};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use brandes::{add_source, digest_scores};
 use sluice_host::{Instr, Program, Step};
-use sluice_units::{Bytes, Rng};
+use sluice_units::{Bytes, Rng, seed_of};
 use std::ops::Range;
 
 /// What the registry says.
@@ -160,7 +160,7 @@ impl Bc {
 
     /// A vertex that has an edge.
     fn source(&self, round: u64) -> u32 {
-        let mut rng = Rng::stream(self.options.seed ^ round, "bc source");
+        let mut rng = Rng::stream(seed_of(self.options.seed, round), "bc source");
         let attempt = if round == 0 { self.first_source } else { 0 };
         (0..attempt).for_each(|_| _ = rng.next_u64());
         loop {

@@ -24,7 +24,7 @@ pub use search::{Places, Search, State};
 use super::share::{Frame, Phased, Shared, compare, digest};
 use super::{KernelInfo, KernelOptions, Mismatch, Recorder};
 
-use sluice_units::{Bytes, Rng};
+use sluice_units::{Bytes, Rng, seed_of};
 use std::ops::Range;
 
 /// What the registry says.
@@ -112,7 +112,8 @@ impl Bfs {
 
     /// Begins a search from a node of its own.
     fn place_source(&mut self, attempt: u64) {
-        let mut rng = Rng::stream(self.frame.options.seed ^ self.frame.rounds, "bfs source");
+        let seed = seed_of(self.frame.options.seed, self.frame.rounds);
+        let mut rng = Rng::stream(seed, "bfs source");
         (0..attempt).for_each(|_| _ = rng.next_u64());
         self.source = rng.below(self.search.graph.nodes()) as u32;
         self.search.state.place(self.source);

@@ -20,7 +20,7 @@
 use super::share::{Frame, Phased, Shared, compare, digest};
 use super::{Arena, Array, KernelInfo, KernelOptions, Mismatch, Recorder};
 
-use sluice_units::Bytes;
+use sluice_units::{Bytes, Rng, seed_of};
 use std::ops::Range;
 
 /// What the registry says.
@@ -136,7 +136,7 @@ impl Plan {
     pub fn generate_from(&self, first: u64, seed: u64, round: u64, into: &mut [u32]) {
         const RATIO: u64 = 1_220_703_125;
         const MODULUS: u64 = 1 << 46;
-        let mut state = sluice_units::Rng::stream(seed ^ round, "radix").below(MODULUS) | 1;
+        let mut state = Rng::stream(seed_of(seed, round), "radix").below(MODULUS) | 1;
         // The modulus divides 2^64, so that products may wrap.
         let (mut power, mut draws) = (RATIO, 4 * first);
         while draws > 0 {
@@ -447,5 +447,20 @@ mod tests {
             assert_eq!(highest.ilog(plan.buckets()) + 1, DIGITS, "1:{scale}");
         }
         assert_eq!(Plan::new(1).max_key, 1 << 26);
+    }
+
+    /// Runs with the seeds 0 to 3 had the same four sets of keys, in other orders.
+    #[test]
+    fn no_two_rounds_of_neighbouring_seeds_have_the_same_keys() {
+        let plan = Plan::new(64);
+        let keys = |seed, round| {
+            let mut keys = [0; 8];
+            plan.generate(seed, round, &mut keys);
+            keys
+        };
+        let all = (0..4).flat_map(|seed| (0..4).map(move |round| (seed, round)));
+        let all: Vec<_> = all.map(|(seed, round)| keys(seed, round)).collect();
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), 16);
     }
 }
