@@ -1,6 +1,6 @@
 //! Waiting for children: their status goes by way of the stack ([`Held`]), and those that a filter
-//! of system calls has ended are counted. Such an end says nothing itself, and it may be for a call
-//! of the runtime's.
+//! of system calls has ended are counted, also of those that a call of the C library waits for.
+//! Such an end says nothing itself, and it may be for a call of the runtime's.
 
 use crate::device::engine;
 use crate::held::Held;
@@ -12,6 +12,11 @@ fn note(is_filtered: bool) {
     if is_filtered && let Some(engine) = engine() {
         engine.count(Counter::ChildrenFiltered, 1);
     }
+}
+
+/// Notes how a child has ended.
+pub fn note_status(status: c_int) {
+    note(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS);
 }
 
 /// Makes a call that says how a child has ended, also where the program does not ask.
@@ -28,12 +33,9 @@ unsafe fn with_status(status: *mut c_int, call: impl FnOnce(*mut c_int) -> pid_t
             false => held.at(),
         };
         let child = call(at);
-        note(
-            child > 0 && {
-                let status = at.read_unaligned();
-                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS
-            },
-        );
+        if child > 0 {
+            note_status(at.read_unaligned());
+        }
         held.give_back();
         child
     }

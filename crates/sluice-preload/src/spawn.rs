@@ -6,6 +6,7 @@
 
 use crate::affinity::making;
 use crate::buffers::{Buffers, Texts, is_readable, on_device, set_errno, signal_engine};
+use crate::children::note_status;
 use crate::device::engine;
 use crate::limits::{self, Environment};
 use crate::next;
@@ -341,5 +342,7 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
         let call = || unsafe { next_system(command) };
         making(call)
     };
-    with_command(command, call)
+    let status = with_command(command, call);
+    note_status(status);
+    status
 }

@@ -7,6 +7,7 @@
 use crate::affinity::{self, making};
 use crate::bounce::{Side, Way};
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
+use crate::children::note_status;
 use crate::next;
 use crate::own_threads::leave_out_own_threads;
 use crate::piece::Place;
@@ -328,4 +329,16 @@ pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_cha
         started();
     }
     stream
+}
+
+next!(next_pclose: c"pclose"(stream: *mut FILE) -> c_int);
+
+/// # Safety
+/// C contract of `pclose`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
+    // SAFETY: passed on.
+    let status = unsafe { next_pclose(stream) };
+    note_status(status);
+    status
 }

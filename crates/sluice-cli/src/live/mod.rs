@@ -337,7 +337,8 @@ impl Ready<'_> {
         let wall_s = running.started.elapsed().as_secs_f64();
         warn::of_keeper(self.session.dismiss_keeper());
         self.beside.iter_mut().for_each(Beside::dismiss_keeper);
-        waiting::await_the_rest(exit, self.persistent.take())?;
+        let filtered = waiting::await_the_rest(exit, self.persistent.take())?;
+        warn::of_filtered_children(filtered);
         if let Some(shared) = self.shared.take() {
             shared.finish()?;
         }

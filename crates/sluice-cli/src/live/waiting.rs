@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, wait};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
 use sluice_results::Exit;
 use std::process::Child;
 use std::time::Instant;
@@ -68,23 +68,29 @@ fn period(soon: Option<f64>) -> Timespec {
 }
 
 /// Waits for processes that the program left behind, which use the session's device and files; then
-/// has the store of a persistent device be whole.
-pub fn await_the_rest(exit: Exit, persistent: Option<Persistent>) -> Result<(), Error> {
+/// has the store of a persistent device be whole. Says how many of them a filter of system calls
+/// has ended, which the program did not wait for.
+pub fn await_the_rest(exit: Exit, persistent: Option<Persistent>) -> Result<u64, Error> {
     let Some(persistent) = persistent else {
-        await_or_leave(exit);
-        return Ok(());
+        return Ok(await_or_leave(exit));
     };
-    await_or_end(exit, &persistent);
+    let filtered = await_or_end(exit, &persistent);
     persistent.finish()?;
     signals::end_forwarding(false);
-    Ok(())
+    Ok(filtered)
+}
+
+/// 1 for a process that a filter of system calls has ended.
+fn of_filter((_, status): &(Pid, WaitStatus)) -> u64 {
+    u64::from(status.terminating_signal() == Some(libc::SIGSYS))
 }
 
 /// Ctrl-C leaves them to themselves, with the session's directory.
-fn await_or_leave(exit: Exit) {
-    let mut flags = WaitOptions::NOHANG;
+fn await_or_leave(exit: Exit) -> u64 {
+    let (mut flags, mut filtered) = (WaitOptions::NOHANG, 0);
     // An error says that there are no more.
     while let Ok(ended) = wait(flags) {
+        filtered += ended.as_ref().map_or(0, of_filter);
         if ended.is_none() {
             say_what_is_left(exit, "leaves");
             // SAFETY: the program, which had a claim to Ctrl-C, is gone.
@@ -92,23 +98,26 @@ fn await_or_leave(exit: Exit) {
             flags = WaitOptions::empty();
         }
     }
+    filtered
 }
 
 /// Nobody keeps the device without this command, so they cannot go on without it: Ctrl-C ends them.
-fn await_or_end(exit: Exit, persistent: &Persistent) {
-    let mut is_said = false;
+fn await_or_end(exit: Exit, persistent: &Persistent) -> u64 {
+    let (mut is_said, mut filtered) = (false, 0);
     while let Ok(ended) = wait(WaitOptions::NOHANG) {
-        if ended.is_some() {
+        if let Some(ended) = ended {
+            filtered += of_filter(&ended);
             continue;
         }
         if !std::mem::replace(&mut is_said, true) {
             say_what_is_left(exit, "ends");
         }
         if signals::is_interrupted() && !persistent.end_programs() {
-            return;
+            break;
         }
         let _ = poll(&mut [], Some(&OFTEN));
     }
+    filtered
 }
 
 fn say_what_is_left(exit: Exit, ctrl_c: &str) {

@@ -40,7 +40,7 @@ pub fn of_filter(exit: Exit) {
 }
 
 /// The same of children. Shells print little of it, and most programs nothing.
-fn of_filtered_children(children: u64) {
+pub fn of_filtered_children(children: u64) {
     if children > 0 {
         errln!(
             "sluice: warning: a filter of system calls (seccomp) ended {children} of the program's \

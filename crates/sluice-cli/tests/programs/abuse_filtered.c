@@ -64,7 +64,15 @@ static int children(void) {
         }
         CHECK(WTERMSIG(status) == SIGSYS);
     }
+    CHECK(WTERMSIG(system("kill -s SYS $$")) == SIGSYS);
+    FILE *shell = popen("kill -s SYS $$", "r");
+    CHECK(shell && WTERMSIG(pclose(shell)) == SIGSYS);
     pid_t child = fork();
+    if (child == 0)
+        raise(SIGSYS);
+    /* Nobody waits for it. */
+    CHECK(waitid(P_PID, child, &about, WEXITED | WNOWAIT) == 0);
+    child = fork();
     if (child == 0)
         raise(SIGTERM);
     int status;
