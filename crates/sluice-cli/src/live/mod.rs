@@ -46,6 +46,9 @@ pub use waiting::{Look, Seen};
 
 /// Seconds between two samples of the timeline.
 const SAMPLE_S: f64 = 0.1;
+/// Whether the tcmalloc of gperftools leaves the break alone.
+const SKIP_BREAK: &str = "TCMALLOC_SKIP_SBRK";
+
 /// A program to be run on the device, checked.
 pub struct Live<'a> {
     /// The options of the command line.
@@ -385,6 +388,11 @@ impl Ready<'_> {
             command
                 .env("LD_PRELOAD", preload)
                 .env(sluice_abi::SESSION_VAR, self.session.path());
+            // The tcmalloc of gperftools moves the break, which is not on the device, unless this
+            // has it map all memory.
+            if std::env::var_os(SKIP_BREAK).is_none() {
+                command.env(SKIP_BREAK, "1");
+            }
         }
         if self.persistent.is_some() {
             kin::end_with_us(&mut command);

@@ -29,6 +29,31 @@ fn evictions(out: &Outcome) -> u64 {
     processes.filter_map(|p| p["evictions"].as_u64()).sum()
 }
 
+/// The allocator of gperftools moves the break, unless a variable has it map all memory: nothing of
+/// its programs was on the device.
+#[test]
+fn tcmalloc_maps_its_memory() {
+    let found = finish(Command::new("sh").args(["-c", "/sbin/ldconfig -p"])).stdout;
+    let path = found
+        .lines()
+        .filter(|line| line.contains("libtcmalloc_minimal.so") && line.contains("x86-64"));
+    let Some(path) = path.filter_map(|line| line.split(" => ").nth(1)).next() else {
+        println!("not tested: needs gperftools");
+        return;
+    };
+    let program = [
+        "python3",
+        "-c",
+        "print(sum(map(len, [b'x' * 5000 for _ in range(4000)])))",
+    ];
+    for trap in TRAPS {
+        let sluice = Sluice::run(trap).cache("2MiB").env("LD_PRELOAD", path);
+        let out = sluice.program(program).well();
+        assert_eq!(out.own_stdout(), "20000000\n");
+        assert!(evictions(&out) > 0, "{trap}: {out:#?}");
+    }
+}
+
 /// Lines in no order, the same every time.
 fn text_file(folder: &Path, lines: u64) -> String {
     let mut text = String::new();
