@@ -93,6 +93,11 @@ pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError
     let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
     let map = map_file(&path, &file, view_bytes(of.pages), &[(0, MAP_AT as u64)])?;
+    // What is mapped below it is the program's, which may write past its end. A child's comes to
+    // the same place.
+    if !of.forked {
+        map.fence();
+    }
     let command = command_line().unwrap_or_default();
     let name = path.with_extension("cmd");
     let written = create_private(&name).and_then(|mut file| file.write_all(&command));

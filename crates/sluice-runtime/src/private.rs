@@ -72,6 +72,7 @@ impl PrivateBacking {
         let arena = Mapping::anonymous(pages * PAGE)?;
         arena.fence();
         let limbo = Mapping::anonymous(LIMBO_PAGES * PAGE)?;
+        limbo.fence();
         limbo.keep_from_core_files();
         Ok(PrivateBacking {
             arena,

@@ -183,3 +183,14 @@ fn seals_hold_or_are_refused() {
 fn what_the_program_protects_itself_is_not_lost() {
     all_well(helper!("newer.c"), &["scans"]);
 }
+
+/// Behind a mapping of the program's were the statistics of its device, and the run was said to
+/// have had none.
+#[test]
+fn behind_the_ends_of_mappings_is_nothing_of_the_runtimes() {
+    let program = helper!("past_ends.c").to_str().expect("plain letters");
+    for trap in TRAPS {
+        let out = small(trap).program([program]).well();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+    }
+}
