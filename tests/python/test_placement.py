@@ -49,7 +49,7 @@ def run(trap: str, places: list[str], program: list[str]) -> tuple[str, dict]:
     named = [word for place in places for word in ("--place", place)]
     command = [SLUICE, "run", "--trap", trap, *SMALL, *named, "--", sys.executable, "-c", *program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    *own, result = done.stdout.splitlines()
+    *own, result = filter(None, done.stdout.splitlines())
     return "\n".join(own), json.loads(result)
 
 

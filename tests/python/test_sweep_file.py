@@ -327,15 +327,3 @@ def test_a_part_that_some_runs_lack_is_measured_in_the_others(
         runs = f"measures = ['{wrong}']\n[grid]\nlog = ['null', '{{\"n\": 7}}']\n"
         assert sweep(lab, runs, "--", "sim") == 2
         assert f"no number '{wrong}' in the output of `sluice sim" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("before", ["abc", "{", "{}", '{"time_s": 2}', "[1, ", ""])
-def test_a_program_may_leave_its_last_line_open(lab: Lab, before: str) -> None:
-    """`sluice run --json -- printf abc` printed its object behind that, and was no result."""
-    lab.sluice.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && echo 1 || printf '%s\\n' "
-                          f"'{before}{{\"time_s\": 1}}'\n")
-    assert sweep(lab, "[grid]\nload = ['1us']\n", "--", "sim") == 0
-    [run] = json.loads((lab.out / "results.json").read_text())["runs"]
-    assert run["values"] == {"time_s": 1}
-    kept = (lab.out / "runs.jsonl").read_text()
-    assert kept.endswith(', "result": {"time_s": 1}}\n')

@@ -2,8 +2,12 @@
 //! is full or nobody reads.
 
 use crate::error::Error;
+use rustix::fs::{FileType, fstat, tell};
+use rustix::stdio::stdout;
 use std::fmt::{Arguments, Display};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 
 /// A line on standard error. That it could not be written cannot be reported.
 macro_rules! errln {
@@ -33,6 +37,29 @@ pub fn text(text: impl Display) -> Result<(), Error> {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(e)),
         _ => Ok(()),
     }
+}
+
+/// An object on a line of its own, after what a program has printed. Its last line may be open,
+/// which only a file shows: elsewhere an empty line may come first, white space to whoever reads
+/// JSON.
+pub fn after_program(object: impl Display) -> Result<(), Error> {
+    let break_first = if is_new_line() { "" } else { "\n" };
+    text(format_args!("{break_first}{object}\n"))
+}
+
+/// Whether it is known that what is printed next begins a line.
+fn is_new_line() -> bool {
+    let is_file = |stat| FileType::from_raw_mode(stat) == FileType::RegularFile;
+    if !fstat(stdout()).is_ok_and(|stat| is_file(stat.st_mode)) {
+        return false;
+    }
+    let Ok(at @ 1..) = tell(stdout()) else {
+        return true;
+    };
+    let mut last = [0];
+    let file = File::open("/proc/self/fd/1");
+    let read = file.and_then(|file| file.read_exact_at(&mut last, at - 1));
+    read.is_ok() && last == *b"\n"
 }
 
 /// Lines of a name and a value.

@@ -107,7 +107,7 @@ def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
         lines = errors.strip().splitlines()
         own = [line for line in lines if not line.startswith("sluice:")]
         return (own or lines or [f"status {child.returncode}"])[-1]
-    lines = output.strip().splitlines()
+    lines = [line for line in output.splitlines() if line.strip()]
     try:
         program, device = json.loads(lines[-2 if live else -1]), json.loads(lines[-1])
     except (ValueError, IndexError):

@@ -3,6 +3,7 @@
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
+use crate::output;
 use crate::traces::check_new;
 use sluice_results::{Exit, RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
 use sluice_stats::share;
@@ -76,7 +77,7 @@ impl Recording<'_> {
                 accesses_seen_per_s: per_s,
                 version: version(),
             };
-            outln!("{}", to_json(&result))?;
+            output::after_program(to_json(&result))?;
         } else {
             errln!(
                 "sluice: {} of {} accesses in {}, {:.2} bytes each; {wall_s:.1} s, \

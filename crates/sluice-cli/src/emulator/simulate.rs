@@ -4,6 +4,7 @@ use super::part::{self, PartArgs};
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
+use crate::output;
 use crate::result_args::{ResultArgs, keep};
 use crate::settings::{DeviceArgs, key_and_value};
 use crate::system_result;
@@ -156,7 +157,7 @@ impl Ready<'_> {
         crate::warn::of_counts(&result.figures.cache.counts, &result.flash.counts);
         part::print(&result);
         if asked.result.json {
-            outln!("{}", to_json(&result))?;
+            output::after_program(to_json(&result))?;
         } else {
             // Standard output is the program's.
             system_result::table(&result).note();

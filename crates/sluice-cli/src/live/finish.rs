@@ -4,6 +4,7 @@ use super::count::{Counting, From};
 use super::{Ended, Look, Ready, Running, SAMPLE_S, Seen, check_entered, profile, summary, warn};
 use crate::child::leave;
 use crate::error::Error;
+use crate::output;
 use crate::program;
 use crate::result_args::keep;
 use sluice_control::home::FIRST;
@@ -227,7 +228,7 @@ impl<'a> Ready<'a> {
         // A result that cannot be kept on disk is printed all the same.
         if args.result.json {
             if is_first {
-                outln!("{}", to_json(result))?;
+                output::after_program(to_json(result))?;
             }
         } else if self.live.is_emulated {
             summary::print(run, result, self.live.config.cache.capacity());

@@ -70,6 +70,31 @@ fn chase(trap: &str) -> Sluice {
 
 const CHASE: &str = "chase --size 2MiB --stride 4096 --passes 2 --write";
 
+/// Behind `abc` it stood on the same line, which is no JSON.
+#[test]
+fn the_object_has_a_line_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("out");
+    for (program, own, in_file) in [
+        ("printf abc", "abc", "abc\n"),
+        ("echo abc", "abc\n", "abc\n"),
+        ("true", "", ""),
+    ] {
+        let mut command = chase("event").prepare(program.split(' '));
+        let out = finish(&mut command);
+        out.json();
+        assert_eq!(out.own_stdout(), own, "{out:#?}");
+        // Of a file it is known how it ends.
+        let file = std::fs::File::create(&path).expect("a file");
+        command.stdout(file);
+        assert!(command.status().expect("a run").success());
+        let text = std::fs::read_to_string(&path).expect("text");
+        let object = text.strip_prefix(in_file).expect("the program's own");
+        assert!(object.starts_with('{'), "{text}");
+        crate::schema::checked(object.as_bytes());
+    }
+}
+
 #[test]
 fn the_last_line_is_the_object_and_the_folder_holds_it() {
     for trap in TRAPS {

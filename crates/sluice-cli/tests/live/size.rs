@@ -18,7 +18,7 @@ fn size(arguments: &str) -> Value {
     let errors = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(0), "{errors}");
     let text = String::from_utf8(told.stdout).expect("UTF-8");
-    let mut lines = text.lines().rev();
+    let mut lines = text.lines().rev().filter(|line| !line.is_empty());
     let result = crate::schema::checked(lines.next().expect("a result").as_bytes());
     let own: Value = serde_json::from_str(lines.next().expect("the program's")).expect("JSON");
     assert_eq!(

@@ -104,10 +104,10 @@ impl Outcome {
         crate::schema::checked(line.as_bytes())
     }
 
-    /// What stands before it: the program's own.
+    /// What stands before it: the program's own. In a pipe a line end follows that.
     pub fn own_stdout(&self) -> &str {
         let end = self.stdout.trim_end_matches('\n');
-        end.rfind('\n').map_or("", |at| &self.stdout[..=at])
+        end.rfind('\n').map_or("", |at| &self.stdout[..at])
     }
 
     /// A number of the object, by path.

@@ -20,9 +20,6 @@ from sluice.errors import ExperimentError
 from sluice.reproduce.inputs import Digests, digest
 
 Arguments = tuple[str, ...]
-_JSON = json.JSONDecoder()
-_WITHIN = ('":', "[", ",")
-"""What stands before an object that is a part of another one."""
 JOBS = len(os.sched_getaffinity(0)) + 1
 """Runs at a time, if nobody says how many: no core waits for the next one to start."""
 QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
@@ -94,15 +91,10 @@ def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
     if status != 0:
         return Outcome(None, _problem(errors) or f"status {status}", wall_s)
     line = output.rstrip().rpartition("\n")[2]
-    # A program that ends without a line's end leaves its last words before the object.
-    at = line.find("{")
-    while at >= 0:
-        with suppress(ValueError):
-            told, end = _JSON.raw_decode(line, at)
-            # Of one that is cut off a part is no result.
-            if end == len(line) and not line.endswith(_WITHIN, 0, at):
-                return Outcome(told, "", wall_s, line[at:])
-        at = line.find("{", at + 1)
+    with suppress(ValueError):
+        told = json.loads(line)
+        if isinstance(told, dict):
+            return Outcome(told, "", wall_s, line)
     return Outcome(None, "its last line is no JSON object", wall_s)
 
 

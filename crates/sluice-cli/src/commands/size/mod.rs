@@ -7,6 +7,7 @@ mod trace;
 use crate::emulator::part::mark_name;
 use crate::error::{ArgumentError, Error};
 use crate::live::args::TrapArg;
+use crate::output;
 use crate::result_args::{ResultArgs, keep};
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
@@ -227,9 +228,10 @@ fn unknown(asked: &[Bytes], result: &SizeResult) {
 }
 
 fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
-    match args.result.json {
-        true => outln!("{}", to_json(result)),
-        false => {
+    match (args.result.json, &args.trace) {
+        (true, Some(_)) => outln!("{}", to_json(result)),
+        (true, None) => output::after_program(to_json(result)),
+        (false, _) => {
             let asked: Vec<&str> = args.policies.iter().map(|of| of.0.info.name).collect();
             table::print(result, &asked)
         }
