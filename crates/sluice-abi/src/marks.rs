@@ -55,6 +55,21 @@ pub struct Mark<'a> {
     pub name: String,
 }
 
+impl Mark<'_> {
+    /// The statistics as they were.
+    pub fn stats(&self) -> Box<StatsBlock> {
+        // SAFETY: all fields are atomics of integers, for which zeros are valid.
+        let mut block: Box<StatsBlock> = Box::new(unsafe { core::mem::zeroed() });
+        assert_eq!(self.words.len(), WORDS);
+        // SAFETY: the block is as many words, and nobody else has it yet.
+        unsafe {
+            let to = core::ptr::from_mut(&mut *block).cast::<u64>();
+            core::ptr::copy_nonoverlapping(self.words.as_ptr(), to, WORDS);
+        }
+        block
+    }
+}
+
 const WORDS: usize = size_of::<StatsBlock>() / 8;
 
 /// The words of a mark's file: the statistics, when, traps in the record, length of the name, name.
@@ -104,6 +119,7 @@ mod tests {
             let mark = read_mark(&words).expect("a mark");
             assert_eq!((mark.at_ns, mark.recorded, &mark.name[..]), (5, 9, name));
             assert_eq!(mark.words[2], 7);
+            assert_eq!(mark.stats().pid.load(Relaxed), 7);
             assert_eq!(read_mark(&words[..words.len() - 1]), None);
         }
         for name in ["", "a b", "ä", "a/b", &"x".repeat(MARK_NAME_MAX + 1)] {

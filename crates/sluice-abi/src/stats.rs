@@ -47,6 +47,28 @@ macro_rules! parts {
     };
 }
 
+impl Counter {
+    /// Whether it is a state, and not a number of what has happened: a difference of two readings
+    /// says nothing.
+    pub fn is_state(self) -> bool {
+        use Counter::*;
+        matches!(
+            self,
+            PlacedBytes
+                | ReservedBytes
+                | PinnedErrno
+                | StoreQueued
+                | StoreDirect
+                | EntryNs
+                | ExitNs
+                | HitNs
+                | LastTrapNs
+                | PinnedPages
+                | CachedPages
+        )
+    }
+}
+
 crate::device_counters! { [crate::run_counters, crate::part_counters, counters] }
 crate::part_counters! { [parts] }
 

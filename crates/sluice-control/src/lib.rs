@@ -22,7 +22,7 @@ mod view;
 pub use connection::{Connection, Pending};
 pub use error::Error;
 pub use guest::{Memory, Piece};
-pub use marks::mark;
+pub use marks::{last_reset, mark};
 pub use place::{DeviceFiles, Side};
 pub use powercut::{Budget, PowerCut, power_cut};
 pub use simulated::{is_simulated, mark_simulated};

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::place::{DeviceFiles, Side};
 use crate::view::View;
-use sluice_abi::{MARKS_MAX, is_mark_name, mark_words};
-use sluice_region::write_numbered;
-use std::io::ErrorKind;
+use sluice_abi::{MARK_RESET, MARKS_MAX, StatsBlock, is_mark_name, mark_words, read_mark};
+use sluice_region::{open_regular, write_numbered};
+use std::io::{ErrorKind, Read};
 
 /// Keeps the statistics of a process as they stand, under a name: for the result of its run. What
 /// the device did by itself since its last trap is not in them.
@@ -32,6 +32,27 @@ pub fn mark(place: &DeviceFiles, name: &str) -> Result<(), Error> {
             },
         }
     })
+}
+
+/// When the figures of a process were last reset, ns ago, and how they stood then. Nothing of a
+/// guest's device, whose marks are on the host.
+pub fn last_reset(place: &DeviceFiles) -> Option<(u64, Box<StatsBlock>)> {
+    let read = |number: u32| {
+        let path = place.view.with_extension(format!("mark{number}"));
+        let mut bytes = Vec::new();
+        let mut file = open_regular(&path, false, place.owner).ok()?;
+        file.read_to_end(&mut bytes).ok()?;
+        let words = bytes.as_chunks().0.iter();
+        let words: Vec<u64> = words.map(|word| u64::from_ne_bytes(*word)).collect();
+        let mark = read_mark(&words).filter(|mark| mark.name == MARK_RESET)?;
+        Some((mark.at_ns, mark.stats()))
+    };
+    if place.side == Side::Guest {
+        return None;
+    }
+    let resets = (0..MARKS_MAX).filter_map(read);
+    let (at_ns, stats) = resets.max_by_key(|(at_ns, _)| *at_ns)?;
+    Some((now_ns().saturating_sub(at_ns), stats))
 }
 
 /// CLOCK_MONOTONIC.

@@ -57,7 +57,7 @@ pub enum CtlCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print statistics as they are now
+    /// Print statistics as they are now, since the last reset
     Stats {
         /// Read them without asking the device, which would count as a command. What the device
         /// did by itself since its last trap is not in them
@@ -72,7 +72,7 @@ pub enum CtlCommand {
         /// Letters, digits, `-`, `_` and `.`
         name: String,
     },
-    /// Start counting here: the run's result has the figures since the last reset
+    /// Start counting here: `stats` and the run's result have the figures since the last reset
     Reset,
     /// Print which pages are cached, mapped and pinned, without asking the device
     Map(map::MapArgs),
@@ -246,7 +246,10 @@ fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<Outcome, CtlErr
         true => None,
         false => Some(to.call(Request::Stats)?),
     };
-    let snapshot = Snapshot::of(to.view().stats());
+    let mut snapshot = Snapshot::of(to.view().stats());
+    if let Some((ago_ns, reset)) = sluice_control::last_reset(to.place()) {
+        snapshot = snapshot.since(ago_ns, &reset);
+    }
     let text = match json {
         true => format!("{}\n", object(to, "stats", snapshot.object())),
         false => snapshot.text(),

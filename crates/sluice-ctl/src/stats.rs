@@ -2,16 +2,18 @@
 
 use serde_json::{Map, Value, json};
 use sluice_abi::{Counter, Hist, StatsBlock};
-use sluice_stats::{Summary, share};
+use sluice_stats::{Histogram, share};
 use std::fmt::{Display, Write};
 
 /// Figures that belong together.
 pub struct Snapshot {
     counters: Vec<u64>,
-    modelled: Summary<u64>,
-    achieved: Summary<u64>,
+    modelled: Histogram,
+    achieved: Histogram,
     /// Changes of the figures before this moment; `None` if they never stood still.
     sequence: Option<u64>,
+    /// Since when they count: since the last reset, s ago, or since the start.
+    reset_s: Option<f64>,
 }
 
 impl Snapshot {
@@ -24,9 +26,26 @@ impl Snapshot {
         });
         Snapshot {
             counters,
-            modelled: modelled.summary_in_ns(),
-            achieved: achieved.summary_in_ns(),
+            modelled,
+            achieved,
             sequence,
+            reset_s: None,
+        }
+    }
+
+    /// What has come since they were reset, so long ago.
+    pub fn since(&self, ago_ns: u64, reset: &StatsBlock) -> Snapshot {
+        let then = Snapshot::of(reset);
+        let since = |counter: &Counter| match counter.is_state() {
+            true => self.get(*counter),
+            false => self.get(*counter).wrapping_sub(then.get(*counter)),
+        };
+        Snapshot {
+            counters: Counter::ALL.iter().map(since).collect(),
+            modelled: self.modelled.since(&then.modelled),
+            achieved: self.achieved.since(&then.achieved),
+            sequence: self.sequence,
+            reset_s: Some(ago_ns as f64 / 1e9),
         }
     }
 
@@ -42,8 +61,12 @@ impl Snapshot {
             .collect();
         json!({
             "sequence": self.sequence,
+            "since_reset_s": self.reset_s,
             "counters": counters,
-            "latency_ns": { "modelled": self.modelled, "achieved": self.achieved },
+            "latency_ns": {
+                "modelled": self.modelled.summary_in_ns(),
+                "achieved": self.achieved.summary_in_ns(),
+            },
         })
     }
 
@@ -51,6 +74,9 @@ impl Snapshot {
     pub fn text(&self) -> String {
         use Counter::*;
         let mut lines = Rows::default();
+        if let Some(ago_s) = self.reset_s {
+            lines.put("since the reset, s", format!("{ago_s:.1}"), "");
+        }
         let traps = self.get(Misses) + self.get(SoftTraps);
         lines.counts(
             self,
@@ -59,19 +85,9 @@ impl Snapshot {
             &[Misses, SoftTraps, Spurious, HostHits],
         );
         lines.ratio("hit ratio of traps", self.get(SoftTraps), traps);
-        for (name, latency) in [
-            ("modelled miss, us", self.modelled),
-            ("achieved miss, us", self.achieved),
-        ] {
-            if latency.count > 0 {
-                let us = |ns: u64| ns as f64 / 1e3;
-                let (p50, p99, max) = (us(latency.p50), us(latency.p99), us(latency.max));
-                let mean = latency.mean / 1e3;
-                let rest = format!("mean; p50 {p50:.1}, p99 {p99:.1}, max {max:.1}");
-                lines.put(name, format!("{mean:.2}"), &rest);
-            }
-        }
-        lines.ratio("late", self.get(Late), self.achieved.count);
+        lines.latency("modelled miss, us", &self.modelled);
+        lines.latency("achieved miss, us", &self.achieved);
+        lines.ratio("late", self.get(Late), self.achieved.count());
         self.mean_trap(&mut lines, traps);
         let pages = [DirtyEvictions, CachedPages, PinnedPages, Pinned];
         lines.counts(self, "evictions", Evictions, &pages);
@@ -159,6 +175,17 @@ impl Rows {
         let others: Vec<String> = others.collect();
         if of.get(first) > 0 || !others.is_empty() {
             self.put(name, of.get(first), &others.join(", "));
+        }
+    }
+
+    fn latency(&mut self, name: &str, of: &Histogram) {
+        let latency = of.summary_in_ns();
+        if latency.count > 0 {
+            let us = |ns: u64| ns as f64 / 1e3;
+            let (p50, p99, max) = (us(latency.p50), us(latency.p99), us(latency.max));
+            let mean = latency.mean / 1e3;
+            let rest = format!("mean; p50 {p50:.1}, p99 {p99:.1}, max {max:.1}");
+            self.put(name, format!("{mean:.2}"), &rest);
         }
     }
 

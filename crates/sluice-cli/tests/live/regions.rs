@@ -182,6 +182,10 @@ fn another_process_marks_and_resets() {
         rig.tell("read 0 4096");
         assert!(rig.ctl_outcome(&["reset"]).status.success());
         rig.tell("read 0 100");
+        let stats = rig.ctl(&["stats"]);
+        assert!(stats["since_reset_s"].is_number(), "{stats}");
+        assert_eq!(stats["counters"]["misses"], 100, "{trap}: since the start?");
+        assert_eq!(stats["latency_ns"]["achieved"]["count"], 100);
         let bad = rig.ctl_outcome(&["mark", "a b"]);
         assert_eq!(bad.status.code(), Some(2), "{bad:#?}");
         assert!(
