@@ -10,7 +10,7 @@ pub enum Error {
     #[error("no process {0}; `sluice top` shows those that are on a device")]
     NoProcess(u32),
     /// The process may not be looked at.
-    #[error("process {pid}: {why}; {}", who_may())]
+    #[error("process {pid}: {why}; only its user or root can command its device")]
     Denied {
         /// The process.
         pid: u32,
@@ -104,12 +104,4 @@ pub enum Error {
     /// An address that is not on the device.
     #[error("the range from {0:#x} is not on the device as a whole")]
     NotOnDevice(u64),
-}
-
-/// The user that could look at the process.
-fn who_may() -> &'static str {
-    match sluice_region::own_user() {
-        0 => "this root may not look at it, as in a container without CAP_SYS_PTRACE",
-        _ => "only its user or root can command its device",
-    }
 }

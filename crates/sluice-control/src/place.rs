@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::home::{
-    FIRST, Session, command_of, session_of_command, session_of_process, sessions_of_command,
+    FIRST, Session, command_of, session_of_command, session_of_process, sessions,
+    sessions_of_command,
 };
 use sluice_region::{open_folder, own_user, user_of};
 use std::fs::File;
@@ -59,18 +60,28 @@ impl DeviceFiles {
     /// # Errors
     /// Why the process has no device.
     pub fn with_view(pid: u32) -> Result<DeviceFiles, Error> {
-        let session = session_of_process(pid).map_err(|why| match why.kind() {
-            ErrorKind::NotFound => Error::NoProcess(pid),
-            // It has ended, and its parent has not waited for it.
-            _ if why.raw_os_error() == Some(libc::ESRCH) => Error::Gone,
-            _ => Error::Denied { pid, why },
-        })?;
+        let session = session_of_process(pid);
+        let user = || user_of(pid).ok_or(Error::NoProcess(pid));
         match session {
-            Some(dir) => {
-                // The environment is the process's own affair: it can name anything.
-                let user = user_of(pid).ok_or(Error::NoProcess(pid))?;
-                DeviceFiles::in_session(&dir, pid, user)
-            }
+            // The environment is the process's own affair: it can name anything.
+            Ok(Some(dir)) => DeviceFiles::in_session(&dir, pid, user()?),
+            Ok(None) => DeviceFiles::of_command(pid),
+            Err(why) if why.kind() == ErrorKind::NotFound => Err(Error::NoProcess(pid)),
+            // It has ended, and its parent has not waited for it.
+            Err(why) if why.raw_os_error() == Some(libc::ESRCH) => Err(Error::Gone),
+            Err(_) if [0, user()?].contains(&own_user()) => DeviceFiles::unnamed(pid, user()?),
+            Err(why) => Err(Error::Denied { pid, why }),
+        }
+    }
+
+    /// The device of a process that hides its environment from its own user or from root, who see
+    /// all sessions that it can have.
+    fn unnamed(pid: u32, user: u32) -> Result<DeviceFiles, Error> {
+        let of = |session: Session| DeviceFiles::in_session(&session.path, pid, user).ok();
+        let is_first = |of: &Session| of.command.is_some() && of.name.is_none();
+        let found = sessions().into_iter().filter(is_first);
+        match found.filter_map(of).next() {
+            Some(files) => Ok(files),
             None => DeviceFiles::of_command(pid),
         }
     }
@@ -238,6 +249,8 @@ fn first_word(bar: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
@@ -261,5 +274,36 @@ mod tests {
         let why = DeviceFiles::with_view(child.id()).err();
         child.wait().unwrap();
         assert!(matches!(why, Some(Error::Gone)), "{why:?}");
+    }
+
+    /// "Permission denied", it said. Of a program that nobody may read the kernel shows nothing.
+    #[test]
+    fn a_process_that_hides_its_environment_is_not_under_sluice() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("sleep");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        for (path, mode) in [(folder.path(), 0o755), (&program, 0o111)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut command = Command::new(&program);
+        command.arg("60");
+        let user = if own_user() == 0 { 65534 } else { own_user() };
+        if own_user() == 0 {
+            command.uid(user);
+        }
+        let mut child = command.spawn().unwrap();
+        let pid = child.id();
+        let as_user = move || {
+            // SAFETY: no pointers; the call is of this thread alone, which ends here.
+            unsafe { libc::syscall(libc::SYS_setresuid, user, user, user) };
+            let denied = session_of_process(pid).is_err();
+            (denied, DeviceFiles::with_view(pid).err())
+        };
+        let found = std::thread::spawn(as_user).join();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = found.unwrap();
+        let is_told = matches!(found, (true, Some(Error::NotUnderSluice(of))) if of == pid);
+        assert!(is_told, "{found:?}");
     }
 }
