@@ -1,6 +1,7 @@
 //! What a hit costs on this host: a load of a mapped page that no cache of the processor has.
 
 use crate::clock::now_ns;
+use crate::timed::median;
 use sluice_region::{Mapping, PAGE};
 use sluice_units::Rng;
 
@@ -41,8 +42,7 @@ pub fn hit_ns() -> Option<u64> {
         core::hint::black_box(next);
         *round = now_ns() - before;
     }
-    rounds.sort_unstable();
-    Some(rounds[ROUNDS / 2] / LOADS as u64)
+    Some(median(rounds) / LOADS as u64)
 }
 
 /// Sends a line out of every cache.

@@ -63,12 +63,12 @@ impl TimedPage {
             self.fault()
         };
         let faults: Vec<[u64; 2]> = (0..count).map(fault).collect();
-        [0, 1].map(|part| median(faults.iter().map(|fault| fault[part]).collect()))
+        [0, 1].map(|part| median(faults.iter().map(|fault| fault[part])))
     }
 }
 
-/// The median, or the later of two in the middle. 0 of none.
-pub fn median(mut times: Vec<u64>) -> u64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+/// The median; 0 of none.
+pub fn median(times: impl IntoIterator<Item = u64>) -> u64 {
+    let times = times.into_iter().map(|ns| ns as f64);
+    sluice_stats::median(times).unwrap_or_default() as u64
 }

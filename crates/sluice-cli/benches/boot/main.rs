@@ -106,6 +106,7 @@ fn cpu_s() -> f64 {
 
 fn spread(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
-    let (median, last) = (values[values.len() / 2], values[values.len() - 1]);
+    let median = sluice_stats::median(values.iter().copied()).expect("a round");
+    let last = values[values.len() - 1];
     format!("{median:.1} [{:.1}, {last:.1}]", values[0])
 }

@@ -41,7 +41,6 @@ pub fn told(boots: &Boots) -> String {
     format!("{median:.3} [{low:.3}, {high:.3}]")
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn middle(values: Vec<f64>) -> f64 {
+    sluice_stats::median(values).expect("a boot")
 }

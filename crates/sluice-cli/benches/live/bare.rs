@@ -187,16 +187,13 @@ fn touch_all(floor: &Floor) -> f64 {
         Calls::Fifo(cached) => cached,
     };
     (0..behind).for_each(|n| touch(floor, n));
-    let mut times: Vec<u64> = (behind..pages)
-        .map(|n| {
-            let from = Instant::now();
-            touch(floor, n);
-            floor.evict(n - behind);
-            from.elapsed().as_nanos() as u64
-        })
-        .collect();
-    times.sort_unstable();
-    times[times.len() / 2] as f64
+    let times = (behind..pages).map(|n| {
+        let from = Instant::now();
+        touch(floor, n);
+        floor.evict(n - behind);
+        from.elapsed().as_nanos() as f64
+    });
+    sluice_stats::median(times).expect("a page")
 }
 
 /// A thread that answers events, up to the one that comes after `stop`.

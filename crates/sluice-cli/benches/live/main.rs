@@ -31,9 +31,7 @@ impl Pairs {
     }
 
     fn median(values: &[f64]) -> f64 {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
+        sluice_stats::median(values.iter().copied()).expect("a round")
     }
 
     fn ratios(&self) -> Vec<f64> {

@@ -48,9 +48,8 @@ fn main() {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: Vec<f64>) -> f64 {
+    sluice_stats::median(values).expect("a round")
 }
 
 /// Rounds of each mode in turn, so that all see the same machine.

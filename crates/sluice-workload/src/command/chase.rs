@@ -10,6 +10,7 @@ use crate::chase::{self, Measure, Measured, REVISIT};
 use crate::error::Error;
 use crate::memory::Buffer;
 use crate::report::{Output, Pass, Report, Sink};
+use sluice_stats::median;
 use sluice_streams::order::ChaseOrder;
 use sluice_streams::plan::{Parameters, Plan};
 use sluice_streams::{BadValue, size};
@@ -180,11 +181,10 @@ fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra
 }
 
 fn spread(passes: &[Pass]) -> Spread {
-    let mut sorted: Vec<f64> = passes.iter().map(|pass| pass.ns_per_access).collect();
-    sorted.sort_by(f64::total_cmp);
+    let times = || passes.iter().map(|pass| pass.ns_per_access);
     Spread {
-        min: sorted[0],
-        median: sorted[sorted.len() / 2],
+        min: times().fold(f64::INFINITY, f64::min),
+        median: median(times()).unwrap_or_default(),
     }
 }
 

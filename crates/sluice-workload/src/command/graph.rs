@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::graph::{self, Load, Measured, Searched};
 use crate::hist::Histogram;
 use crate::report::{Output, Pass, Report, Sink};
+use sluice_stats::median;
 use sluice_streams::BadValue;
 use sluice_streams::plan::{THREADS_MAX, within};
 
@@ -194,7 +195,7 @@ fn bfs(searches: &[Searched]) -> Option<Bfs> {
     });
     Some(Bfs {
         teps_min: *sorted.first()?,
-        teps_median: (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+        teps_median: median(sorted.iter().copied())?,
         teps_max: *sorted.last()?,
         teps_harmonic_mean: count as f64 / inverse,
         searches: searches.collect(),
