@@ -75,6 +75,19 @@ def test_a_legend_is_read_along_its_rows(names: str, read: list[str]) -> None:
     assert [lines_of[row] for row in sorted(lines_of, reverse=True)] == read
 
 
+def test_long_names_are_cut_where_a_legend_has_no_room() -> None:
+    """The second of two paths of traces lay beyond the picture."""
+    paths = [f"trace:{'folder/' * 15}{number}.slt" for number in range(2)]
+    cut = draw._legend_names(paths, 2, 100)
+    assert [len(name) for name in cut] == [50, 50]
+    assert [(name[:6], name[-5:]) for name in cut] == [("trace:", "0.slt"), ("trace:", "1.slt")]
+    # One long name among short ones has their room.
+    names = ["x" * 80, "y", "z"]
+    assert draw._legend_names(names, 3, 100) == names
+    assert [svg.brief("0123456789", most) for most in (10, 9, 4)] == ["0123456789", "0123…6789",
+                                                                     "0…89"]
+
+
 @pytest.mark.parametrize(("panels", "shape"), [
     (1, (1, 1)), (4, (1, 4)), (5, (2, 3)), (7, (2, 4)), (9, (3, 3))])
 def test_rows_of_panels_are_alike(panels: int, shape: tuple[int, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,14 @@ def test_shards_carry_what_was_asked(lab: Lab, tmp_path: Path) -> None:
     merged = tmp_path / "merged"
     assert main(["--out", str(merged), "--merge", *map(str, parts)]) == 0
     assert (merged / "results.parquet").read_bytes() == whole
+
+
+def test_long_labels_leave_the_picture_its_room(lab: Lab) -> None:
+    """The path of a trace beside a point left the axes no room at all."""
+    with warnings.catch_warnings():
+        # Matplotlib only warns of it.
+        warnings.simplefilter("error", UserWarning)
+        assert sweep(lab, "--pareto", "cost,time", "--over", "note=" + "long/" * 40) == 0
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -112,6 +112,13 @@ def colour(index: int) -> str:
     return f"#fd00{index % PALETTE:02x}"
 
 
+def brief(text: str, most: int) -> str:
+    """A label in so many characters at most, without its middle: a longer one would leave a picture
+    no room."""
+    left = (most - 1) // 2
+    return text if len(text) <= most else f"{text[:left]}…{text[left + 1 - most:]}"
+
+
 def marker(index: int) -> str:
     """The form of a point: points of one colour have different ones."""
     return _MARKERS[index // PALETTE % len(_MARKERS)]

@@ -84,8 +84,10 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             names = _by_rows([*(name for name in entries if name != PUBLISHED),
                               *(name for name in entries if name == PUBLISHED)])
             # On the left: on a phone the right of a picture is not in view.
-            canvas.legend([entries[name] for name in names], names, loc="outside upper left",
-                          ncols=_columns(len(entries)), frameon=False, fontsize=11,
+            across = _columns(len(entries))
+            told = _legend_names(names, across, _ALONG * size[0] // 860)
+            canvas.legend([entries[name] for name in names], told, loc="outside upper left",
+                          ncols=across, frameon=False, fontsize=11,
                           handlelength=1.6, columnspacing=1.2, alignment="left",
                           title=_legend_title(one, figure, names), title_fontsize=11)
 
@@ -105,6 +107,13 @@ def _by_rows(names: Sequence[str]) -> list[str]:
     """Names in the order that reads along the rows of a legend, which is filled by columns."""
     columns = _columns(len(names))
     return [name for column in range(columns) for name in names[column::columns]]
+
+
+def _legend_names(names: Sequence[str], columns: int, room: int) -> Sequence[str]:
+    """The names of a legend, cut where its columns together have more letters than there is room
+    for."""
+    widths = [max(map(len, column)) for column in np.array_split(names, columns)]
+    return names if sum(widths) <= room else [svg.brief(name, room // columns) for name in names]
 
 
 def _legend_title(one: Evaluated, figure: Figure, names: Sequence[str]) -> str | None:
@@ -140,7 +149,7 @@ def _panel_titles(one: Evaluated, figure: Figure, panels: Sequence[dict[str, str
     # "round: first round" says it twice.
     whole = [label if of in label else f"{of}: {label}" for label in labels]
     has_room = bool(of) and max(map(len, whole)) <= _TITLE
-    return whole if has_room else labels
+    return whole if has_room else [svg.brief(label, _TITLE) for label in labels]
 
 
 def _from_nothing(panels: Sequence[Axes]) -> None:
@@ -302,7 +311,7 @@ def _words(one: Evaluated, figure: Figure, labels: Sequence[str]) -> list[str]:
 def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
     """Words below their places; of very many some, evenly, for all would lie on each other."""
     every = math.ceil(len(words) / _WORDS) or 1
-    words = words[::every]
+    words = [svg.brief(word, _ALONG // 2) for word in words[::every]]
     turn = sum(len(word) for word in words) > 90
     spec = axes.get_subplotspec()
     room = _ALONG // (spec.get_gridspec().ncols if spec else 1) // max(1, len(words))

@@ -30,6 +30,8 @@ _SERIES, _PANELS = 40, 24
 """Labels that are told apart by colour and hatch, and that have a panel each, at most."""
 _NAMED = 8
 """Points of a frontier that have their settings beside them, at most."""
+_LETTERS = 40
+"""Characters of these settings, at most: half of the picture has room for them."""
 _COST = "cost, in what prices are in (US dollars by default)"
 _SHOWN = 20
 """Values of an axis, and failures, that are named, at most."""
@@ -78,7 +80,7 @@ def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
                   markersize=5.5, label="the frontier")
         for label, x, y in zip(names, xs, ys, strict=True) if named else ():
             on_right = x > (min(xs) + max(xs)) / 2
-            axes.annotate(label, (x, y), xytext=(-6 if on_right else 6, -6 if on_right else 6),
+            axes.annotate(svg.brief(label, _LETTERS), (x, y), xytext=(-6 if on_right else 6, -6 if on_right else 6),
                           textcoords="offset points", ha="right" if on_right else "left",
                           va="top" if on_right else "bottom", fontsize=11, color=svg.INK)
         for name, measure, values in (("x", asked.x, [point.x for point in best.points]),
