@@ -312,6 +312,24 @@ def test_the_ends_of_a_measure_are_named_by_what_they_share(lab: Lab) -> None:
     assert results._where(["load", "work"], whole) == "2 of them"
 
 
+def test_numbers_in_lists_are_measured(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """No name led to the loads of a curve."""
+    lab.sluice.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 1 && exit\n"
+                          "echo '{\"loads\": [{\"t\": '$3', \"h\": [4, [5]]}, {\"t\": 2}]}'\n")
+    names = ["loads[0].t", "loads[1].t", "loads[0].h[1][0]"]
+    runs = f"measures = {[*names, 'sum = loads[0].t + loads[1].t']}\n[grid]\nlog = [1, 7]\n"
+    assert sweep(lab, runs, "--", "sim") == 0
+    told = json.loads((lab.out / "results.json").read_text())["runs"]
+    expected = [[1, 2, 5, 3], [7, 2, 5, 9]]
+    assert [[run["values"][name] for name in [*names, "sum"]] for run in told] == expected
+    capsys.readouterr()
+    for wrong, says in [("loads.t", "there is loads[1].t, loads[0].t"),
+                        ("loads[2].t", "no number 'loads[2].t'"),
+                        ("loads[log].t", "cannot read 'loads[log]'")]:
+        assert sweep(lab, f"measures = ['{wrong}']\n[grid]\nlog = [1]\n", "--", "sim") == 2
+        assert says in capsys.readouterr().err
+
+
 def test_a_part_that_some_runs_lack_is_measured_in_the_others(
         lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     """Where the first had none nothing ran, and where another had none all ran for nothing."""

@@ -175,6 +175,8 @@ _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "total": lambda values: sum(values),
 }
 _WITH_LABELS = ("at", "pick")
+_QUANTITY = ast.Name | ast.Attribute | ast.Subscript
+"""``time_s``, ``cache.hits``, ``loads[0].time_s``."""
 FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, *_WITH_LABELS, "known", "where"])
 
 
@@ -189,7 +191,7 @@ class Formula:
             raise ExperimentError(f"no formula: {self.text!r} ({error.msg})") from None
         called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
         self.names = {_dotted(node) for node in ast.walk(self._tree)
-                      if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
+                      if isinstance(node, _QUANTITY) and id(node) not in called
                       and not _inside(node, self._tree)}
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call):
@@ -246,7 +248,8 @@ def _check_call(node: ast.Call, text: str) -> None:
 
 def _inside(node: ast.AST, tree: ast.AST) -> bool:
     """Whether the name is only the first part of a dotted one."""
-    return any(isinstance(one, ast.Attribute) and one.value is node for one in ast.walk(tree))
+    return any(isinstance(one, ast.Attribute | ast.Subscript) and one.value is node
+               for one in ast.walk(tree))
 
 
 def _dotted(node: ast.AST) -> str:
@@ -254,13 +257,16 @@ def _dotted(node: ast.AST) -> str:
         return node.id
     if isinstance(node, ast.Attribute):
         return f"{_dotted(node.value)}.{node.attr}"
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) \
+            and type(node.slice.value) is int:
+        return f"{_dotted(node.value)}[{node.slice.value}]"
     raise ExperimentError(f"cannot read {ast.unparse(node)!r}")
 
 
 def _value(node: ast.AST, known: Mapping[str, Grid]) -> Grid:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return Grid.one(node.value)
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, _QUANTITY):
         name = _dotted(node)
         if name not in known:
             raise ExperimentError(f"no quantity {name!r}; there are {', '.join(sorted(known))}")

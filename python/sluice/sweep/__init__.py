@@ -134,8 +134,8 @@ def _parser() -> argparse.ArgumentParser:
                              " each measure's mean with its 95%% interval, standard deviation and"
                              " number")
     parser.add_argument("--measure", metavar="NAME", action="append", default=[],
-                        help="a number of the command's --json output, by its keys with dots, or"
-                             " NAME=FORMULA with such numbers, such as"
+                        help="a number of the command's --json output, by its keys with dots (in a"
+                             " list loads[0].time_s), or NAME=FORMULA with such numbers, such as"
                              " \"gain = at(time_s, policy='fifo') / time_s\"; axes go by the last"
                              " part of their key (default: some that the output has)")
     pareto.add_options(parser)

@@ -80,7 +80,8 @@ def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
                   markersize=5.5, label="the frontier")
         for label, x, y in zip(names, xs, ys, strict=True) if named else ():
             on_right = x > (min(xs) + max(xs)) / 2
-            axes.annotate(svg.brief(label, _LETTERS), (x, y), xytext=(-6 if on_right else 6, -6 if on_right else 6),
+            away = -6 if on_right else 6
+            axes.annotate(svg.brief(label, _LETTERS), (x, y), xytext=(away, away),
                           textcoords="offset points", ha="right" if on_right else "left",
                           va="top" if on_right else "bottom", fontsize=11, color=svg.INK)
         for name, measure, values in (("x", asked.x, [point.x for point in best.points]),

@@ -144,7 +144,7 @@ def _without_json(command: Sequence[str], first: bool) -> list[str]:
 
 def metrics(names: Sequence[str]) -> dict[str, Metric]:
     """Where the output has these numbers: at their keys."""
-    return {name: Metric((f"/{name.replace('.', '/')}",)) for name in names}
+    return {name: Metric(("/" + re.sub(r"\.|\[", "/", name).replace("]", ""),)) for name in names}
 
 
 def _over(text: str) -> tuple[str, list[str]]:

@@ -7,6 +7,7 @@ import difflib
 import gc
 import importlib
 import json
+import re
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -181,8 +182,7 @@ class Session:
                       ) -> bool:
         """Whether one of the runs has a number of a part that the first one has not: of a write
         log, say, where ``none`` is one of its sizes."""
-        keys = name.split(".")
-        parts = (".".join(keys[:end]) for end in range(1, len(keys)))
+        parts = (name[:end.start()] for end in re.finditer(r"[.[]", name))
         done = self._runner.results
         return any(there.get(part, 0) is None for part in parts) and any(
             run.arguments not in done or name in dict(_numbers(done[run.arguments]))
@@ -226,10 +226,14 @@ def _drawing() -> ModuleType:
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
-    """Every number of an output, by its keys with dots; ``null`` is one that does not exist."""
+    """Every number of an output, by its keys with dots, in a list by its place in brackets;
+    ``null`` is one that does not exist."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from _numbers(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for place, below in enumerate(value):
+            yield from _numbers(below, f"{path}[{place}]")
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield path, value
 
