@@ -30,7 +30,6 @@ mod warn;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::{Cli, Command, WorkloadArgs};
-use sluice_units::printable;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -41,8 +40,7 @@ fn main() -> ExitCode {
         false => end_with_the_reader(),
     }
     command.run().unwrap_or_else(|error| {
-        // Names of files and programs are in it, which can have any characters.
-        errln!("sluice: {}", printable(&error.to_string()));
+        errln!("sluice: {error}");
         error.status()
     })
 }

@@ -4,6 +4,7 @@
 use crate::error::Error;
 use rustix::fs::{FileType, fstat, tell};
 use rustix::stdio::stdout;
+use sluice_units::printable;
 use std::fmt::{Arguments, Display};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -19,10 +20,10 @@ macro_rules! outln {
     ($($text:tt)*) => { $crate::output::line(format_args!($($text)*)) };
 }
 
-/// See `errln!`.
+/// See `errln!`. Names of files and programs may be in it, which can have any characters.
 pub fn note(line: Arguments<'_>) {
-    let mut to = std::io::stderr().lock();
-    let _ = to.write_fmt(line).and_then(|()| to.write_all(b"\n"));
+    let line = line.to_string();
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(&line));
 }
 
 /// See `outln!`.
@@ -76,8 +77,8 @@ impl Rows {
     }
 
     pub fn row(&mut self, name: &str, value: impl Display) {
-        let width = self.width;
-        self.text += &format!("{name:<width$} {value}\n");
+        let (width, value) = (self.width, value.to_string());
+        self.text += &format!("{name:<width$} {}\n", printable(&value));
     }
 
     /// Prints the rows on standard output.

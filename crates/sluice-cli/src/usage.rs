@@ -2,7 +2,6 @@
 //! accepted.
 
 use clap::error::ErrorKind;
-use sluice_units::printable;
 use std::ffi::OsString;
 
 /// Ends this command with what is wrong. Help goes as it is.
@@ -16,7 +15,7 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
         ErrorKind::InvalidUtf8 => not_text(&words),
         kind => line(kind, &error.render().to_string(), &place),
     };
-    errln!("sluice: {}", printable(&told));
+    errln!("sluice: {told}");
     std::process::exit(2);
 }
 

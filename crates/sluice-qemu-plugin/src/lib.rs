@@ -20,6 +20,7 @@ mod thread;
 use api::{Id, Info};
 use error::Error;
 use options::{Argument, Options};
+use sluice_units::printable;
 use std::ffi::{CStr, c_char, c_int};
 
 /// QEMU calls it when it has loaded the plugin.
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     match install(id, info, &arguments) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("sluice: {error}");
+            eprintln!("sluice: {}", printable(&error.to_string()));
             1
         }
     }

@@ -7,7 +7,7 @@ use sluice_config::{IN_LINE_HOST, System, load_in_line};
 use sluice_results::{RecordedAccesses, SystemResult, to_json};
 use sluice_simulation::{Part, SystemError};
 use sluice_trace::filter::Levels;
-use sluice_units::Bytes;
+use sluice_units::{Bytes, printable};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -247,7 +247,7 @@ impl Simulate {
 
     /// Says why there is no result, and writes that where it would be.
     pub fn write_end(&self, why: &str) {
-        eprintln!("sluice: {why}");
+        eprintln!("sluice: {}", printable(why));
         if let Some(path) = &self.result {
             write(path, &why);
         }
@@ -281,7 +281,8 @@ impl OnDevice {
 
 fn write(path: &Path, result: &impl Serialize) {
     if let Err(error) = std::fs::write(path, to_json(result).to_string()) {
-        eprintln!("sluice: {}: {error}", path.display());
+        let path = path.to_string_lossy();
+        eprintln!("sluice: {}: {error}", printable(&path));
     }
 }
 
@@ -296,7 +297,7 @@ impl Record {
     /// Says why there is no whole trace: at once, for the program may go on for long, and where the
     /// result would be.
     pub fn write_end(&self, why: &str) {
-        eprintln!("sluice: recording ended: {why}");
+        eprintln!("sluice: recording ended: {}", printable(why));
         if let Some(path) = &self.result {
             write(path, &why);
         }

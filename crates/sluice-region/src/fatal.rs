@@ -50,7 +50,7 @@ pub fn say(what: Arguments<'_>) {
     }
 }
 
-/// One line, with the message's own line ends as blanks.
+/// One line, with blanks for line ends and escapes, which names can have in them.
 fn line(what: Arguments<'_>) -> Line {
     let mut line = Line {
         bytes: [0; ROOM],
@@ -59,7 +59,7 @@ fn line(what: Arguments<'_>) -> Line {
     // A line that is too long is cut.
     let _ = write!(line, "sluice: {what}");
     for byte in &mut line.bytes[..line.len] {
-        if *byte == b'\n' {
+        if byte.is_ascii_control() {
             *byte = b' ';
         }
     }

@@ -7,7 +7,6 @@ use crate::output;
 use crate::traces::check_new;
 use sluice_results::{Exit, RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
 use sluice_stats::share;
-use sluice_units::printable;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -59,7 +58,7 @@ impl Recording<'_> {
 
     /// The file as messages name it.
     fn name(&self) -> String {
-        printable(&self.file.to_string_lossy()).into_owned()
+        self.file.display().to_string()
     }
 
     fn print(&self, counted: RecordedAccesses, wall_s: f64) -> Result<(), Error> {

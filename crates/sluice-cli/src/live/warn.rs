@@ -5,7 +5,7 @@ use crate::warn::{of_picks, of_refusals, of_wear};
 use sluice_abi::Counter;
 use sluice_results::{Exit, Figures, LiveKind, LiveRun, Run};
 use sluice_runtime::OnDevice;
-use sluice_units::{Ps, printable};
+use sluice_units::Ps;
 use std::path::Path;
 
 /// A program that stores to a file in memory gets a SIGBUS if there is no memory. Nothing else says
@@ -24,7 +24,7 @@ pub fn of_full(exit: Exit, session: &SessionDir, place: &OnDevice) {
         errln!(
             "sluice: warning: the file system of {} is full, which ends a program that stores to \
              a file there by this signal (SIGBUS); make room, or let the file be smaller",
-            printable(&at.to_string_lossy())
+            at.display()
         );
     }
 }
@@ -114,7 +114,7 @@ fn of_nothing(traps: u64, place: &str, is_full: bool) {
     // A guest may leave its device alone. Of a full device another line says why.
     if traps == 0 && !place.starts_with("guest") && !is_full {
         let why = match place.strip_prefix("dax:") {
-            Some(path) => format!("nobody touched a shared mapping of {}", printable(path)),
+            Some(path) => format!("nobody touched a shared mapping of {path}"),
             None => "it used no memory that can be placed there".into(),
         };
         errln!("sluice: warning: nothing of the program was on the device: {why}");

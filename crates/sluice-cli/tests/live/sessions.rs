@@ -222,6 +222,20 @@ fn names_are_printed_without_control_characters() {
     assert!(!out.stderr.contains('\x1b'), "{out:#?}");
 }
 
+/// Errors were without them, and messages that are none had them.
+#[test]
+fn so_are_those_of_folders() {
+    let folder = tempfile::tempdir().expect("room");
+    let out_dir = folder.path().join("a\n\x1b[31mb");
+    let mut simulation = Sluice::command();
+    simulation.args(["sim", "--workload", "chase:size=1MiB", "--out"]);
+    let out = finish(simulation.arg(&out_dir));
+    assert!(out.status.success(), "{out:#?}");
+    let out = finish(Sluice::command().arg("again").arg(&out_dir));
+    assert!(out.status.success(), "{out:#?}");
+    assert!(out.stderr.contains("a\\n\\u{1b}[31mb.2\n"), "{out:#?}");
+}
+
 /// `--place 'dax:a\nlive.seed=9'` added a setting.
 #[test]
 fn a_path_may_have_a_line_break_in_it() {

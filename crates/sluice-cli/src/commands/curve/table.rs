@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::output::text;
 use sluice_results::{CurveOn, CurveResult};
+use sluice_units::printable;
 use std::fmt::Write as _;
 
 /// Prints both on standard output.
@@ -23,8 +24,11 @@ fn table_of(result: &CurveResult) -> String {
     };
     let traffic = &result.traffic;
     let mut told = format!(
-        "{of}: {} threads, {} % loads, {} start\n",
-        traffic.threads, traffic.reads_percent, traffic.start
+        "{}: {} threads, {} % loads, {} start\n",
+        printable(&of),
+        traffic.threads,
+        traffic.reads_percent,
+        traffic.start
     );
     if let Some(knee) = result.knee.and_then(|at| result.loads.get(at as usize)) {
         let latency = knee.chase_latency_ns.map_or(0.0, |latency| latency.p50);

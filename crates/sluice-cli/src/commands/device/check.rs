@@ -5,7 +5,7 @@ use crate::live::fitness::{nearest, obstacles};
 use serde_json::Value;
 use sluice_config::Described;
 use sluice_model::{DeviceConfig, Op, RawConfig, Request};
-use sluice_units::Ps;
+use sluice_units::{Ps, printable};
 use std::process::Command;
 
 /// What objects are tried out with: that of `--seed` where it is left out.
@@ -24,7 +24,8 @@ pub fn run(device: &str) -> Result<(), Error> {
         [] => "runs live".to_owned(),
         of => format!("not live, for {}; {} does", of[0].why, nearest(device, of)),
     };
-    outln!("{device}: valid: {} {what}; {live}", config.capacity())?;
+    let (name, capacity) = (printable(device), config.capacity());
+    outln!("{name}: valid: {capacity} {what}; {live}")?;
     if device.ends_with(".toml") {
         missing(&described, &config)?;
     }

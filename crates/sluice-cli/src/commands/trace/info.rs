@@ -11,7 +11,7 @@ use sluice_results::{
 use sluice_stats::share;
 use sluice_trace::footprint::{Footprint as Counted, LINE_BYTES, PAGE_BYTES};
 use sluice_trace::{Kind, Reader};
-use sluice_units::{Bytes, printable};
+use sluice_units::Bytes;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,12 +120,11 @@ fn table(info: &TraceInfo) -> Rows {
     let mut rows = Rows::new(18);
     let mut row = |name: &str, value: String| rows.row(name, value);
     let header = &info.header;
-    row("trace", printable(&info.file).into_owned());
-    // The maker of the trace wrote these texts, which may hold anything.
-    row("of", printable(&header.command).into_owned());
-    row("made by", printable(&header.made_by).into_owned());
+    row("trace", info.file.clone());
+    row("of", header.command.clone());
+    row("made by", header.made_by.clone());
     let filter = header.filter.as_deref().unwrap_or("none: every access");
-    row("filter", printable(filter).into_owned());
+    row("filter", filter.to_owned());
     row(
         "addresses",
         format!(

@@ -314,7 +314,8 @@ impl Ended {
         if matches!(qemu, Exit::Code(0)) || told.failed.is_some() {
             let lines: Vec<&str> = self.console.lines().collect();
             let tail = &lines[lines.len().saturating_sub(TAIL)..];
-            errln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
+            errln!("sluice: the guest failed: {why}");
+            tail.iter().for_each(|line| errln!("{line}"));
         }
         match qemu {
             Exit::Code(0) => Exit::Code(1),
