@@ -14,6 +14,12 @@ from sluice.results import SCHEMAS
 MIB = 1 << 20
 
 
+def answer(policy: str, cache_bytes: int | None, twice_adds: float | None, *,
+           asked: bool = True) -> dict[str, Any]:
+    return {"policy": policy, "asked": asked, "cache_bytes": cache_bytes,
+            "twice_adds": twice_adds}
+
+
 def result(**more: Any) -> dict[str, Any]:
     points = [{"cache_bytes": at * MIB, "run_time_s": 9.5 / at,
                "policies": {name: {"misses": 4000 - at, "hit_ratio": at / 8 - less}
@@ -21,8 +27,7 @@ def result(**more: Any) -> dict[str, Any]:
               for at in (2, 4, 8)]
     return {
         "schema": "sluice.size/1", "workload": "./program 3 <b>", "target_hit_ratio": 0.9,
-        "answers": [{"policy": "lru", "cache_bytes": 6 * MIB, "twice_adds": 0.1},
-                    {"policy": "fifo", "cache_bytes": 7 * MIB, "twice_adds": 0.03}],
+        "answers": [answer("lru", 6 * MIB, 0.1, asked=False), answer("fifo", 7 * MIB, 0.03)],
         "knee": {"cache_bytes": 3 * MIB, "hit_ratio": 0.5}, "sizes": points,
         "curve": [{"cache_bytes": at * MIB, "hit_ratio": at / 8} for at in range(9)],
         "footprint_bytes": 8 * MIB, "first_accesses": 2048, "accesses": 99_000,
@@ -60,11 +65,13 @@ def test_sizes_that_read_the_same_have_more_digits(tmp_path: Path) -> None:
 
 def test_the_page_answers_for_each_policy_that_was_asked_for(tmp_path: Path) -> None:
     one = result()
-    one["answers"] += [{"policy": "sieve", "cache_bytes": 5 * MIB, "twice_adds": 0.1},
-                       {"policy": "mru", "cache_bytes": None, "twice_adds": None}]
+    one["answers"] += [answer("sieve", 5 * MIB, 0.1), answer("mru", None, None)]
     text = page(tmp_path / "run", one)
     assert "90.0 % of accesses hit with 7 MiB (fifo), 5 MiB (sieve), no cache (mru)." in text
     assert "With fifo, the policy of the device." in text, "whose run time it is"
+    # LRU was left out.
+    one["answers"][0]["asked"] = True
+    assert "6 MiB (lru), 7 MiB (fifo), 5 MiB (sieve)" in page(tmp_path / "lru", one)
 
 
 def test_what_is_not_known_is_not_drawn(tmp_path: Path) -> None:

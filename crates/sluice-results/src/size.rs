@@ -77,6 +77,8 @@ pub struct SizeResult {
 pub struct SizeAnswer {
     /// The eviction policy.
     pub policy: String,
+    /// Whether the policy was asked for, or else is the device's own. LRU is there always.
+    pub asked: bool,
     /// The cache, bytes. `null` if no cache has that hit ratio.
     pub cache_bytes: Option<u64>,
     /// What twice that cache adds to the hit ratio.

@@ -70,6 +70,10 @@ class Table:
             raise self._wrong(path, value, "a number")
         return value
 
+    def truth(self, *path: str) -> bool:
+        """Whether there is ``true`` at ``path``."""
+        return self._at(path) is True
+
     def text(self, *path: str) -> str | None:
         """The string at ``path``."""
         value = self._at(path)

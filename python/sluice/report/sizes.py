@@ -57,15 +57,18 @@ def size(count: float | None) -> str:
 
 
 def _answer(result: Table) -> Table | None:
-    """Of the policy that was asked for; LRU is always the first."""
-    answers = result.tables("answers")
-    return answers[min(1, len(answers) - 1)] if answers else None
+    """Of the first policy that was asked for."""
+    return next(iter(_asked(result)), None)
+
+
+def _asked(result: Table) -> list[Table]:
+    """The answers that were asked for: LRU is always there besides."""
+    return [one for one in result.tables("answers") if one.truth("asked")]
 
 
 def _sentence(result: Table) -> str:
     answer, target = _answer(result), units.percent(result.number("target_hit_ratio"))
-    # LRU is the first, and the others were asked for.
-    if len(asked := result.tables("answers")[1:]) > 1:
+    if len(asked := _asked(result)) > 1:
         needs = [f"{_needed(one)} ({one.text('policy')})" for one in asked]
         return f"{target} of accesses hit with {', '.join(needs)}."
     if answer is None or answer.number("cache_bytes") is None:

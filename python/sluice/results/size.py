@@ -29,6 +29,8 @@ class PolicyPoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeAnswer:
     """The smallest cache with the hit ratio that was asked for."""
+    asked: bool
+    """Whether the policy was asked for, or else is the device's own. LRU is there always."""
     cache_bytes: int | None
     """The cache, bytes. `null` if no cache has that hit ratio."""
     policy: str

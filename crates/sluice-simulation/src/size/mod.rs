@@ -142,8 +142,10 @@ impl SizePlan<'_> {
             let [one, two] = [pages, 2 * pages].map(|pages| self.misses(policy, pages));
             Some(self.hit_ratio(two)? - self.hit_ratio(one)?)
         });
+        let name = policy.map_or(LRU, |entry| entry.info.name);
         SizeAnswer {
-            policy: policy.map_or(LRU, |entry| entry.info.name).to_owned(),
+            policy: name.to_owned(),
+            asked: self.policies.iter().any(|entry| entry.info.name == name),
             cache_bytes: pages.map(|pages| pages * page_bytes),
             twice_adds,
         }

@@ -231,9 +231,6 @@ fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
     match (args.result.json, &args.trace) {
         (true, Some(_)) => outln!("{}", to_json(result)),
         (true, None) => output::after_program(to_json(result)),
-        (false, _) => {
-            let asked: Vec<&str> = args.policies.iter().map(|of| of.0.info.name).collect();
-            table::print(result, &asked)
-        }
+        (false, _) => table::print(result),
     }
 }

@@ -2,16 +2,19 @@
 
 use crate::error::Error;
 use crate::output::text;
-use sluice_results::{SizeMethod, SizePoint, SizeResult};
+use sluice_results::{SizeAnswer, SizeMethod, SizePoint, SizeResult};
 use sluice_units::round_bytes;
 
-/// Prints both on standard output. `asked` are the policies that the user named.
-pub fn print(result: &SizeResult, asked: &[&str]) -> Result<(), Error> {
-    text(table_of(result, asked))
+/// Prints both on standard output.
+pub fn print(result: &SizeResult) -> Result<(), Error> {
+    text(table_of(result))
 }
 
-fn table_of(result: &SizeResult, asked: &[&str]) -> String {
-    let mut told = format!("{}\n", sentence(result, asked));
+fn table_of(result: &SizeResult) -> String {
+    let asked: Vec<_> = (result.answers.iter())
+        .filter(|answer| answer.asked)
+        .collect();
+    let mut told = format!("{}\n", sentence(result, &asked));
     told += &format!(
         "counted {} accesses to {} ({}); {} more were the first to their page\n",
         result.accesses - result.first_accesses,
@@ -47,22 +50,16 @@ fn table_of(result: &SizeResult, asked: &[&str]) -> String {
     }
     let own = &result.config["cache.policy"];
     let has_time = result.sizes.iter().any(|point| point.run_time_s.is_some());
-    if has_time && asked.iter().any(|policy| policy != own) {
+    if has_time && asked.iter().any(|answer| answer.policy != *own) {
         told += &format!("run times are under the device's own policy, {own} (cache.policy)\n");
     }
     told + "\n" + &table(&result.sizes)
 }
 
 /// What each policy needs that was asked for.
-fn sentence(result: &SizeResult, asked: &[&str]) -> String {
+fn sentence(result: &SizeResult, asked: &[&SizeAnswer]) -> String {
     let target = percent(result.target_hit_ratio);
-    let own = [&*result.config["cache.policy"]];
-    let asked = if asked.is_empty() { &own } else { asked };
-    let answers = result.answers.iter();
-    let asked: Vec<_> = answers
-        .filter(|answer| asked.contains(&&*answer.policy))
-        .collect();
-    if let [only] = asked[..] {
+    if let [only] = asked {
         return match only.cache_bytes {
             Some(bytes) => format!(
                 "{target} of accesses hit with {} ({}), {} more with twice that",
@@ -73,7 +70,7 @@ fn sentence(result: &SizeResult, asked: &[&str]) -> String {
             None => format!("no cache has {target} hits ({})", only.policy),
         };
     }
-    let needs = asked.into_iter().map(|answer| match answer.cache_bytes {
+    let needs = asked.iter().map(|answer| match answer.cache_bytes {
         Some(bytes) => format!("{} ({})", round_bytes(bytes), answer.policy),
         None => format!("no cache ({})", answer.policy),
     });
