@@ -178,3 +178,9 @@ def test_ctrl_c_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch.setattr(report, "_page", interrupted)
     assert main([str(tmp_path)]) == 130
     assert capsys.readouterr().err == "\nsluice report: interrupted; nothing was written\n"
+
+
+def test_the_lines_of_a_command_are_below_each_other(tmp_path: Path) -> None:
+    """Words with a line break between them lay on each other, amid the others."""
+    folder = runs.run(tmp_path / "run", command=["python3", "-c", "import random\nx = 1"])
+    assert "<span>random</span>\n<span>x</span>" in page(folder)
