@@ -30,8 +30,8 @@ object, indented, to `DIR/stats.json`. The other files of `DIR` are described in
 are nanoseconds, in `_s` seconds, in `_ps` picoseconds. A ratio of nothing to nothing is `null`.
 Each kind has a JSON schema, and Python's `sluice.results` has a class for each.
 
-A distribution has `count`, `mean`, `p50`, `p90`, `p99`, `p999` and `max`. Live, mean and maximum
-are exact and percentiles within 0.4 %.
+A distribution has `count`, `mean`, `p50`, `p90`, `p99`, `p999` and `max`; of no values all but the
+count are `null`. Live, mean and maximum are exact and percentiles within 0.4 %.
 """
 # Schema, title and notes of each section.
 SECTIONS = (

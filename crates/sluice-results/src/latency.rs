@@ -8,7 +8,7 @@ use sluice_stats::{Histogram, Summary, share};
 
 const PS_PER_NS: f64 = 1_000.0;
 
-/// Figures of a distribution, ns.
+/// Figures of a distribution, ns: `null` of no values.
 #[derive(JsonSchema)]
 #[schemars(remote = "Summary", rename = "Summary_of_{Ns}")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -17,17 +17,17 @@ pub(crate) struct SummarySchema<Ns> {
     /// Values.
     count: u64,
     /// Mean. Live it is exact.
-    mean: f64,
+    mean: Option<f64>,
     /// Median, to within 0.4 % or 1 ns like the other percentiles.
-    p50: Ns,
+    p50: Option<Ns>,
     /// 90th percentile.
-    p90: Ns,
+    p90: Option<Ns>,
     /// 99th percentile.
-    p99: Ns,
+    p99: Option<Ns>,
     /// 99.9th percentile.
-    p999: Ns,
+    p999: Option<Ns>,
     /// Largest value, exact.
-    max: Ns,
+    max: Option<Ns>,
 }
 
 /// Latencies of a program's waits for pages that were not there: of its misses, and of traps on a

@@ -182,17 +182,17 @@ class Distribution:
     """Values."""
     histogram: list[tuple[int, int]]
     """Pairs of nanoseconds (the middle of a bucket) and count, of each bucket that has any."""
-    max: float
+    max: float | None
     """Largest value, exact."""
-    mean: float
+    mean: float | None
     """Mean. Live it is exact."""
-    p50: float
+    p50: float | None
     """Median, to within 0.4 % or 1 ns like the other percentiles."""
-    p90: float
+    p90: float | None
     """90th percentile."""
-    p99: float
+    p99: float | None
     """99th percentile."""
-    p999: float
+    p999: float | None
     """99.9th percentile."""
 
 
@@ -408,20 +408,20 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOfDouble:
-    """Figures of a distribution, ns."""
+    """Figures of a distribution, ns: `null` of no values."""
     count: int
     """Values."""
-    max: float
+    max: float | None
     """Largest value, exact."""
-    mean: float
+    mean: float | None
     """Mean. Live it is exact."""
-    p50: float
+    p50: float | None
     """Median, to within 0.4 % or 1 ns like the other percentiles."""
-    p90: float
+    p90: float | None
     """90th percentile."""
-    p99: float
+    p99: float | None
     """99th percentile."""
-    p999: float
+    p999: float | None
     """99.9th percentile."""
 
 

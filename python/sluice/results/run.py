@@ -418,20 +418,20 @@ class StoreFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOfUint64:
-    """Figures of a distribution, ns."""
+    """Figures of a distribution, ns: `null` of no values."""
     count: int
     """Values."""
-    max: int
+    max: int | None
     """Largest value, exact."""
-    mean: float
+    mean: float | None
     """Mean. Live it is exact."""
-    p50: int
+    p50: int | None
     """Median, to within 0.4 % or 1 ns like the other percentiles."""
-    p90: int
+    p90: int | None
     """90th percentile."""
-    p99: int
+    p99: int | None
     """99th percentile."""
-    p999: int
+    p999: int | None
     """99.9th percentile."""
 
 
