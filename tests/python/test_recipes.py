@@ -141,6 +141,7 @@ import fcntl, os, socket, sys, time
 fcntl.flock(os.open({lock!r}, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
 door = socket.socket(socket.AF_UNIX)
 door.bind(sys.argv[sys.argv.index("-s" if "-s" in sys.argv else "--unixsocket") + 1])
+time.sleep(0.3)
 door.listen()
 one, _ = door.accept()
 one.sendall(b"no\\r\\n")
@@ -150,6 +151,7 @@ time.sleep(600)
 
 @pytest.mark.parametrize("name", ["redis", "memcached"])
 def test_a_recipe_ends_its_server_whatever_comes(tmp_path: Path, name: str) -> None:
+    """A server whose socket is there before it listens was one that refuses connections."""
     lock = tmp_path / "lock"
     server = tmp_path / ("redis-server" if name == "redis" else name)
     server.write_text(ODD_SERVER.format(python=sys.executable, lock=str(lock)))
@@ -157,10 +159,11 @@ def test_a_recipe_ends_its_server_whatever_comes(tmp_path: Path, name: str) -> N
     path = f"{tmp_path}:{os.environ['PATH']}"
     with subprocess.Popen([sys.executable, FOLDER / name / "program.py", "200"],
                           env=os.environ | {"PATH": path}, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, start_new_session=True) as program:
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as program:
         try:
             assert program.wait(60) == 1
             await_end(lock)
+            assert program.stderr and "Refused" not in program.stderr.read()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)

@@ -62,11 +62,11 @@ with tempfile.TemporaryDirectory() as folder:
     server = subprocess.Popen(["memcached", "-s", path, "-m", str(4 * records // 1024 + 64), "-t",
                                "2", *user])
     try:
-        while not path.exists():
-            assert server.poll() is None, "memcached ended"
-            time.sleep(0.02)
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(path))
+            # The socket is there before anybody listens.
+            while connection.connect_ex(str(path)):
+                assert server.poll() is None, "memcached ended"
+                time.sleep(0.02)
             file = connection.makefile("rwb")
             for first in range(0, records, batch):
                 store(file, range(first, min(first + batch, records)))

@@ -28,11 +28,11 @@ with tempfile.TemporaryDirectory() as folder:
     server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
                                "--dir", folder], stdout=subprocess.DEVNULL)
     try:
-        while not path.exists():
-            assert server.poll() is None, "redis-server ended"
-            time.sleep(0.02)
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(path))
+            # The socket is there before anybody listens.
+            while connection.connect_ex(str(path)):
+                assert server.poll() is None, "redis-server ended"
+                time.sleep(0.02)
             file = connection.makefile("rwb")
             for number in range(records):
                 ask(file, b"SET", b"own:%d" % number, value(number))
