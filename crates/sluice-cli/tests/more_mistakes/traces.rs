@@ -36,6 +36,10 @@ pub const MISTAKES: &[(&str, &str)] = &[
          are --columns time_us,op,address,-",
     ),
     (
+        "trace convert --from lackey - new.trace",
+        "standard input: no access is in it; nothing was written",
+    ),
+    (
         "trace record -o full -- true",
         "full: it is a folder; name a file in it",
     ),

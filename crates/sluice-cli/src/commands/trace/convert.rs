@@ -207,7 +207,15 @@ fn nothing_left(args: &ConvertArgs, report: &Report) -> Error {
         ),
         None => "no access is in it".to_owned(),
     };
-    Error::unfit(args.input.display(), format!("{why}; nothing was written"))
+    Error::unfit(named(&args.input), format!("{why}; nothing was written"))
+}
+
+/// A trace as messages name it.
+fn named(path: &Path) -> String {
+    match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
 }
 
 /// Refuses what would have no effect between these formats.
