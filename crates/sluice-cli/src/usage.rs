@@ -2,6 +2,9 @@
 //! accepted.
 
 use clap::error::ErrorKind;
+use sluice_config::System;
+use sluice_net::FABRIC_PARAMS;
+use sluice_params::{Param, keys_with};
 use std::ffi::OsString;
 
 /// Ends this command with what is wrong. Help goes as it is.
@@ -37,6 +40,9 @@ fn not_text(words: &[OsString]) -> String {
     format!("not UTF-8: {}; expected text there", odd.join(", "))
 }
 
+/// So many first letters make an option the slip of another.
+const SAME: usize = 4;
+
 /// The command that the line begins with.
 #[derive(Debug, PartialEq)]
 struct Invoked {
@@ -46,6 +52,8 @@ struct Invoked {
     choices: Vec<String>,
     /// Whether the argument that a command stands behind is not there.
     is_process_missing: bool,
+    /// Whether it takes parameters (`--set`).
+    has_parameters: bool,
 }
 
 impl Invoked {
@@ -76,7 +84,31 @@ impl Invoked {
             name,
             choices: choices.collect(),
             is_process_missing,
+            has_parameters: { at.get_arguments() }.any(|one| one.get_long() == Some("set")),
         }
+    }
+
+    /// The parameters whose names an option has that there is not, such as `--cache-policy`, unless
+    /// it is a slip of one that there is.
+    fn parameters(&self, told: &str) -> Vec<&'static str> {
+        let Some((_, option)) = told.split_once("argument '--") else {
+            return Vec::new();
+        };
+        let (option, tip) = option.split_once('\'').unwrap_or((option, ""));
+        let start = option.get(..SAME).unwrap_or(option);
+        if tip.contains(&format!("'--{start}")) {
+            return Vec::new();
+        }
+        // A cache's size is its capacity.
+        let word = |word| if word == "size" { "capacity" } else { word };
+        let words: Vec<&str> = option.split(['-', '_', '.']).map(word).collect();
+        let params: Vec<&Param> = match &*self.name {
+            _ if !self.has_parameters => Vec::new(),
+            "sluice sim" => System::params().collect(),
+            name if name.starts_with("sluice fabric") => FABRIC_PARAMS.iter().collect(),
+            _ => sluice_model::PARAMS.iter().collect(),
+        };
+        keys_with(&words, params.iter().map(|param| param.key))
     }
 }
 
@@ -122,6 +154,16 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
                 "no program is given, such as `{} -- ./program`; {help}",
                 place.name
             )
+        }
+        ErrorKind::UnknownArgument if !place.parameters(told).is_empty() => {
+            let (head, _) = told.split_once("; tip: ").unwrap_or((told, ""));
+            let meant = match &place.parameters(told)[..] {
+                [before @ .., last] if !before.is_empty() => {
+                    format!("KEY=VALUE` with {} or {last}", before.join(", "))
+                }
+                keys => format!("{}=VALUE`", keys.join("")),
+            };
+            format!("{head}; did you mean `--set {meant}? {help}")
         }
         ErrorKind::UnknownArgument if is_negative(told) => {
             format!("{told}; numbers are not negative here; {help}")

@@ -22,4 +22,4 @@ pub use kind::{Choice, Kind, TIME, Value};
 pub use param::{Param, count, in_order};
 pub use raw::RawConfig;
 pub use typed::{Amount, Declared, OrPath, Typed};
-pub use unknown::unknown_key;
+pub use unknown::{keys_with, unknown_key};

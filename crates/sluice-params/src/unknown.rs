@@ -84,6 +84,15 @@ fn near<'a>(wrong: &str, keys: &[&'a str], of_table: &[&'a str]) -> Vec<&'a str>
     }
 }
 
+/// The keys that have all these words, such as `nand.read` for `read`, or the first of them.
+pub fn keys_with<'a>(words: &[&str], keys: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let has_all = |key: &&str| {
+        let own: Vec<&str> = key.split(['.', '_']).collect();
+        words.iter().all(|word| own.contains(word))
+    };
+    keys.filter(has_all).take(NEAR).collect()
+}
+
 fn table_of(key: &str) -> &str {
     key.split('.').next().unwrap_or(key)
 }
@@ -166,5 +175,16 @@ mod tests {
         ] {
             assert_eq!(hint(wrong), told, "{wrong}");
         }
+    }
+    #[test]
+    fn keys_with_words_have_all_of_them() {
+        let with = |words: &[&str]| keys_with(words, KEYS.into_iter());
+        assert_eq!(with(&["read"]), ["nand.read"]);
+        assert_eq!(
+            with(&["nand", "retry"]),
+            ["nand.retry_latency", "nand.retry_reads"]
+        );
+        assert_eq!(with(&["nand"]), KEYS[1..5]);
+        assert_eq!(with(&["nand", "width"]), [""; 0]);
     }
 }
