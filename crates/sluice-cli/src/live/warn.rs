@@ -115,6 +115,9 @@ fn of_nothing(traps: u64, place: &str, is_full: bool) {
     if traps == 0 && !place.starts_with("guest") && !is_full {
         let why = match place.strip_prefix("dax:") {
             Some(path) => format!("nobody touched a shared mapping of {path}"),
+            None if place.starts_with("files") && !place.contains(',') => {
+                format!("it read no mapped file that can be placed there (--place {place})")
+            }
             None => "it used no memory that can be placed there".into(),
         };
         errln!("sluice: warning: nothing of the program was on the device: {why}");

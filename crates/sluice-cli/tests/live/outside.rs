@@ -290,6 +290,10 @@ fn a_device_that_nobody_used_is_told_of() {
         let path = file.path().to_str().expect("plain letters");
         assert!(out.stderr.contains("nobody touched"), "{out:#?}");
         assert!(out.stderr.contains(path), "{out:#?}");
+        let run = Sluice::run(trap).args(["--place", "files:*.x"]);
+        let of_files = "read no mapped file that can be placed there (--place files:*.x)";
+        let out = run.program(["true"]);
+        assert!(out.stderr.contains(of_files), "{out:#?}");
         let out = Sluice::run(trap).program(["sort", "/etc/passwd"]);
         assert_eq!(out.stderr, "", "{trap}");
     }
