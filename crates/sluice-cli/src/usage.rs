@@ -156,14 +156,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
             )
         }
         ErrorKind::UnknownArgument if !place.parameters(told).is_empty() => {
-            let (head, _) = told.split_once("; tip: ").unwrap_or((told, ""));
-            let meant = match &place.parameters(told)[..] {
-                [before @ .., last] if !before.is_empty() => {
-                    format!("KEY=VALUE` with {} or {last}", before.join(", "))
-                }
-                keys => format!("{}=VALUE`", keys.join("")),
-            };
-            format!("{head}; did you mean `--set {meant}? {help}")
+            parameter(told, &place.parameters(told), &help)
         }
         ErrorKind::UnknownArgument if is_negative(told) => {
             format!("{told}; numbers are not negative here; {help}")
@@ -191,6 +184,18 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
             .replacen(']', "", 1),
         _ => told.to_owned(),
     }
+}
+
+/// What is said of an option with the name of parameters.
+fn parameter(told: &str, keys: &[&str], help: &str) -> String {
+    let (head, _) = told.split_once("; tip: ").unwrap_or((told, ""));
+    let meant = match keys {
+        [before @ .., last] if !before.is_empty() => {
+            format!("KEY=VALUE` with {} or {last}", before.join(", "))
+        }
+        _ => format!("{}=VALUE`", keys.join("")),
+    };
+    format!("{head}; did you mean `--set {meant}? {help}")
 }
 
 /// Whether the word that was not expected is a number below nothing, which passes for an option.

@@ -17,26 +17,6 @@ const MISTAKES: &[(&str, &str)] = &[
         "unexpected argument '--device' found; see `sluice --help`",
     ),
     (
-        "run --cache-size 4MiB -- true",
-        "unexpected argument '--cache-size' found; did you mean `--set cache.capacity=VALUE`? see \
-         `sluice run --help`",
-    ),
-    (
-        "run --policy lru -- true",
-        "unexpected argument '--policy' found; did you mean `--set KEY=VALUE` with cache.policy, \
-         prefetch.policy or ftl.gc_policy? see `sluice run --help`",
-    ),
-    (
-        "size --policy lru -- true",
-        "unexpected argument '--policy' found; tip: a similar argument exists: '--policies'; see \
-         `sluice size --help`",
-    ),
-    (
-        "fabric run esf --link-bandwidth 3",
-        "unexpected argument '--link-bandwidth' found; did you mean `--set \
-         link.bandwidth=VALUE`? see `sluice fabric run --help`",
-    ),
-    (
         "run",
         "no program is given, such as `sluice run -- ./program`; see `sluice run --help`",
     ),

@@ -2,6 +2,7 @@
 
 mod left_behind;
 mod objects;
+mod parameters;
 mod traces;
 mod without_effect;
 
@@ -23,7 +24,8 @@ const COMMAND: &str = r#"{ "arguments": ["sim", "--out", "kept"], "directory": "
 /// The mistakes of all files here.
 pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let more = traces::MISTAKES.iter().chain(without_effect::MISTAKES);
-    MISTAKES.iter().chain(more)
+    let all = MISTAKES.iter().chain(more);
+    all.chain(parameters::MISTAKES)
 }
 
 /// A command line, and the whole error.
