@@ -2,7 +2,7 @@
 
 use crate::abuse::{all_well, fault, small, within_limit};
 use crate::build::{helper, preload_library};
-use crate::sluice::{Sluice, TRAPS};
+use crate::sluice::{Outcome, Sluice, TRAPS};
 use serde_json::Value;
 use sluice_region::CpuSet;
 use std::process::Command;
@@ -71,17 +71,11 @@ fn threads_of_the_runtime_stay_above_the_programs() {
     assert!(out.stdout.ends_with("well\n"), "{out:#?}");
 }
 
-/// In event mode the handler does not see when a thread goes on that it woke: a program of low
-/// priority beside one that computes felt seven times what its report said.
-#[test]
-fn a_wait_for_a_cpu_after_a_miss_is_told() {
-    if !std::fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|told| told != "0 0 0\n") {
-        println!("not tested: this kernel counts no waits for a CPU");
-        return;
-    }
+/// A program of low priority whose thread has to wait for the one CPU that it may use.
+fn beside_one_that_computes() -> Outcome {
     let cpu = sluice_region::cpu_now();
     let is_over = AtomicBool::new(false);
-    let out = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         scope.spawn(|| {
             assert!(CpuSet::one(cpu).bind(0));
             while !is_over.load(Relaxed) {
@@ -98,10 +92,25 @@ fn a_wait_for_a_cpu_after_a_miss_is_told() {
             .program(words);
         is_over.store(true, Relaxed);
         out
-    });
-    assert!(out.status.success(), "{out:#?}");
+    })
+}
+
+/// In event mode the handler does not see when a thread goes on that it woke: a program of low
+/// priority beside one that computes felt seven times what its report said.
+///
+/// Now and then the kernel lets the thread run at once whenever it wakes, and takes the CPU away
+/// while it computes: no trap has waited then, and the program runs again.
+#[test]
+fn a_wait_for_a_cpu_after_a_miss_is_told() {
+    if !std::fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|told| told != "0 0 0\n") {
+        println!("not tested: this kernel counts no waits for a CPU");
+        return;
+    }
+    let outs = (0..5).map(|_| beside_one_that_computes());
+    let outs = outs.inspect(|out| assert!(out.status.success(), "{out:#?}"));
+    let mut late = outs.filter(|out| out.number("/late/run_delays_late") > 0);
+    let out = late.next().expect("waits for a CPU");
     assert!(out.number("/late/run_delays") >= 100, "{out:#?}");
-    assert!(out.number("/late/run_delays_late") > 0, "{out:#?}");
     let own: Value = serde_json::from_str(out.own_stdout()).expect("a workload's result");
     let felt_ns = own["passes"][0]["ns_per_access"]
         .as_f64()
