@@ -69,7 +69,7 @@ static KNOWN: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 pub fn mark() -> Result<(), i32> {
     let page = core::mem::ManuallyDrop::new(Mapping::anonymous(PAGE)?);
     // The program's first mappings come to lie below it, and may be written to past their ends.
-    page.fence();
+    page.fence_below();
     // SAFETY: our own page, which holds nothing yet.
     unsafe { raw_madvise(page.addr(), PAGE, libc::MADV_WIPEONFORK)? };
     KNOWN.store(page.addr() as *mut AtomicU32, Release);

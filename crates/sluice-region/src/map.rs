@@ -152,11 +152,14 @@ impl Mapping {
     /// Puts a page that nobody may access at each end, where nothing is mapped yet, so that what is
     /// mapped later is no neighbour. They stay when the mapping goes.
     pub fn fence(&self) {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        for at in [self.addr - PAGE, self.addr + self.len] {
-            // SAFETY: the kernel maps nothing where something is.
-            let _ = unsafe { raw_mmap(at, PAGE, libc::PROT_NONE, flags, -1, 0) };
-        }
+        self.fence_below();
+        fence_at(self.addr + self.len);
+    }
+
+    /// Puts one below it alone: what is mapped there may be written to past its end. Each such page
+    /// costs a fork.
+    pub fn fence_below(&self) {
+        fence_at(self.addr - PAGE);
     }
 
     /// Leaves the mapping out of core files.
@@ -219,6 +222,13 @@ impl Mapping {
     pub fn contains(&self, addr: usize) -> bool {
         addr.wrapping_sub(self.addr) < self.len
     }
+}
+
+/// A page that nobody may access, if nothing is mapped there.
+fn fence_at(at: usize) {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: the kernel maps nothing where something is.
+    let _ = unsafe { raw_mmap(at, PAGE, libc::PROT_NONE, flags, -1, 0) };
 }
 
 impl Drop for Mapping {

@@ -96,7 +96,7 @@ pub(crate) fn create(session: &Session, of: Identity) -> Result<Made, StartError
     // What is mapped below it is the program's, which may write past its end. A child's comes to
     // the same place.
     if !of.forked {
-        map.fence();
+        map.fence_below();
     }
     let command = command_line().unwrap_or_default();
     let name = path.with_extension("cmd");

@@ -72,7 +72,7 @@ impl PrivateBacking {
         let arena = Mapping::anonymous(pages * PAGE)?;
         arena.fence();
         let limbo = Mapping::anonymous(LIMBO_PAGES * PAGE)?;
-        limbo.fence();
+        limbo.fence_below();
         limbo.keep_from_core_files();
         Ok(PrivateBacking {
             arena,

@@ -25,7 +25,7 @@ impl Stash {
     /// In memory, for so many pages.
     pub fn in_memory(pages: usize) -> Result<Stash, i32> {
         let memory = Mapping::anonymous(pages * PAGE)?;
-        memory.fence();
+        memory.fence_below();
         // What a core file has of the arena is what was in the cache. As much again would be of no
         // use to a debugger, which does not know that it belongs there.
         memory.keep_from_core_files();
