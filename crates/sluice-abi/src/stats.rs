@@ -48,6 +48,14 @@ macro_rules! parts {
 }
 
 impl Counter {
+    /// What has come between two readings; of a state the later one.
+    pub fn since(self, now: u64, then: u64) -> u64 {
+        match self.is_state() {
+            true => now,
+            false => now.wrapping_sub(then),
+        }
+    }
+
     /// Whether it is a state, and not a number of what has happened: a difference of two readings
     /// says nothing.
     pub fn is_state(self) -> bool {

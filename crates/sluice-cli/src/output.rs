@@ -2,7 +2,7 @@
 //! is full or nobody reads.
 
 use crate::error::Error;
-use rustix::fs::{FileType, fstat, tell};
+use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat, tell};
 use rustix::stdio::stdout;
 use sluice_units::printable;
 use std::fmt::{Arguments, Display};
@@ -50,11 +50,17 @@ pub fn after_program(object: impl Display) -> Result<(), Error> {
 
 /// Whether it is known that what is printed next begins a line.
 fn is_new_line() -> bool {
-    let is_file = |stat| FileType::from_raw_mode(stat) == FileType::RegularFile;
-    if !fstat(stdout()).is_ok_and(|stat| is_file(stat.st_mode)) {
+    let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let Some(stat) = fstat(stdout()).ok().filter(is_file) else {
         return false;
-    }
-    let Ok(at @ 1..) = tell(stdout()) else {
+    };
+    // What is appended comes behind all that is there, wherever the place is.
+    let is_appended = fcntl_getfl(stdout()).is_ok_and(|of| of.contains(OFlags::APPEND));
+    let at = match is_appended {
+        true => Ok(stat.st_size as u64),
+        false => tell(stdout()),
+    };
+    let Ok(at @ 1..) = at else {
         return true;
     };
     let mut last = [0];

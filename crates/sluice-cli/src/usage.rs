@@ -90,8 +90,9 @@ impl Invoked {
 
     /// The parameters whose names an option has that there is not, such as `--cache-policy`, unless
     /// it is a slip of one that there is.
-    fn parameters(&self, told: &str) -> Vec<&'static str> {
-        let Some((_, option)) = told.split_once("argument '--") else {
+    fn parameters(&self, kind: ErrorKind, told: &str) -> Vec<&'static str> {
+        let option = told.split_once("argument '--");
+        let Some((_, option)) = option.filter(|_| kind == ErrorKind::UnknownArgument) else {
             return Vec::new();
         };
         let (option, tip) = option.split_once('\'').unwrap_or((option, ""));
@@ -133,6 +134,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let told = lines.join("; ").replace(":; ", ": ");
     let told = told.strip_prefix("error: ").unwrap_or(&told);
     let help = format!("see `{} --help`", place.name);
+    let keys = place.parameters(kind, told);
     match kind {
         ErrorKind::InvalidSubcommand if told.contains("'version'") => {
             format!("{told}; `sluice --version` prints the version")
@@ -155,9 +157,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
                 place.name
             )
         }
-        ErrorKind::UnknownArgument if !place.parameters(told).is_empty() => {
-            parameter(told, &place.parameters(told), &help)
-        }
+        ErrorKind::UnknownArgument if !keys.is_empty() => parameter(told, &keys, &help),
         ErrorKind::UnknownArgument if is_negative(told) => {
             format!("{told}; numbers are not negative here; {help}")
         }

@@ -36,10 +36,7 @@ impl Snapshot {
     /// What has come since they were reset, so long ago.
     pub fn since(&self, ago_ns: u64, reset: &StatsBlock) -> Snapshot {
         let then = Snapshot::of(reset);
-        let since = |counter: &Counter| match counter.is_state() {
-            true => self.get(*counter),
-            false => self.get(*counter).wrapping_sub(then.get(*counter)),
-        };
+        let since = |counter: &Counter| counter.since(self.get(*counter), then.get(*counter));
         Snapshot {
             counters: Counter::ALL.iter().map(since).collect(),
             modelled: self.modelled.since(&then.modelled),

@@ -103,11 +103,10 @@ impl Process {
     pub fn since(&self, earlier: &Process) -> Process {
         let both = self.latencies.as_ref().zip(earlier.latencies.as_ref());
         let latencies = both.map(|(now, then)| now.since(then));
-        let counters = self.counters.iter().zip(&earlier.counters);
+        let counters = Counter::ALL.iter();
+        let counters = counters.map(|of| of.since(self.get(*of), earlier.get(*of)));
         Process {
-            counters: counters
-                .map(|(now, then)| now.wrapping_sub(*then))
-                .collect(),
+            counters: counters.collect(),
             latency: latencies
                 .as_ref()
                 .map(Latencies::summary)

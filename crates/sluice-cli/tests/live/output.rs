@@ -92,6 +92,14 @@ fn the_object_has_a_line_of_its_own() {
         let object = text.strip_prefix(in_file).expect("the program's own");
         assert!(object.starts_with('{'), "{text}");
         crate::schema::checked(object.as_bytes());
+        // What is appended to an open line of before.
+        std::fs::write(&path, "before").expect("room");
+        let file = std::fs::File::options().append(true).open(&path);
+        command.stdout(file.expect("the file"));
+        assert!(command.status().expect("a run").success());
+        let text = std::fs::read_to_string(&path).expect("text");
+        let object = text.lines().last().expect("a line");
+        crate::schema::checked(object.as_bytes());
     }
 }
 

@@ -299,3 +299,17 @@ fn buckets(found: &Histogram) -> Buckets {
     buckets.set_bucket(each.into());
     buckets
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a reset begins anew is what a curve may rise by.
+    #[test]
+    fn what_counts_nothing_is_a_state() {
+        for counter in Counter::ALL {
+            let counts_nothing = matches!(kind(*counter), Kind::Now | Kind::Same(_) | Kind::Hidden);
+            assert_eq!(counts_nothing, counter.is_state(), "{}", counter.name());
+        }
+    }
+}
