@@ -2,9 +2,11 @@
 //! libraries, some for programs that wrap a function by one of their own.
 
 use crate::{
-    advice, asked, beside, calls, change, children, descriptors, held, io, kin, limit_calls, locks,
-    malloc, many, map, names, owned, real_time, resolver, spawn, status, streams, system, taken,
-    waits,
+    allocator::limit_calls, allocator::malloc, allocator::system, bytes::held, kin, memory::advice,
+    memory::change, memory::map, processes::beside, processes::children, processes::descriptors,
+    processes::spawn, processes::status, signal_mode::calls, signal_mode::io, signal_mode::many,
+    signal_mode::names, signal_mode::resolver, signal_mode::streams, signal_mode::taken,
+    signal_mode::waits, threads::asked, threads::real_time, words::locks, words::owned,
 };
 
 /// Functions that are another one: all registers and the stack are as they were.

@@ -1,10 +1,11 @@
 //! Start and end of the device of this process.
 
+use crate::allocator::heap::SPACE;
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
-use crate::heap::SPACE;
 use crate::{
-    altstack, behind, dispatch, ends, fork, internal, limits, malloc, mask, old_signals, profile,
-    system,
+    allocator::limits, allocator::malloc, allocator::profile, allocator::system, internal,
+    memory::behind, processes::ends, processes::fork, signals::altstack, signals::dispatch,
+    signals::mask, signals::old_signals,
 };
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{

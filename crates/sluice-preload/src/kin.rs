@@ -4,35 +4,35 @@
 //! A child that is made past the C library cannot be seen. It finds no memory where the device was,
 //! rather than memory with wrong contents, and its first call of a hook ends it with a message.
 
-use crate::advice::madvise;
-use crate::affinity;
-use crate::altstack::{keep_off_device, sigaltstack};
-use crate::beside::{self, Function};
-use crate::buffers::{Text, Texts, signal_engine, with_pages};
-use crate::change::{mprotect, mremap, munmap};
-#[cfg(target_arch = "x86_64")]
-use crate::descriptors::dup2;
-use crate::descriptors::{close, close_range, dup3};
+use crate::allocator::limit_calls::{getrlimit, prlimit, setrlimit};
+use crate::bytes::buffers::{Text, Texts, signal_engine, with_pages};
 use crate::device::engine;
-use crate::dispatch::{by_libc, comes_back};
-use crate::exec::leaving;
-use crate::fork::{child, parent, prepare, touch_pages};
-use crate::futex;
-use crate::ids;
-use crate::limit_calls::{getrlimit, prlimit, setrlimit};
-use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
-use crate::map::mmap;
-use crate::mask::{by_number, mask_by_number};
-use crate::named::again;
-use crate::namespaces::{chroot, prctl, seccomp, setns, unshare};
+use crate::memory::advice::madvise;
+use crate::memory::behind::SYS_MSEAL;
+use crate::memory::change::{mprotect, mremap, munmap};
+use crate::memory::locked::{mlock, mlock2, mlockall, munlock, munlockall};
+use crate::memory::map::mmap;
+use crate::memory::own_uffd::ioctl;
+use crate::memory::persist::making_durable;
+use crate::memory::process_advice::process_madvise;
+use crate::memory::seal::mseal;
+use crate::memory::segments::{shmat, shmdt};
 use crate::next;
-use crate::numbers::moving;
-use crate::own_uffd::ioctl;
-use crate::persist::making_durable;
-use crate::process_advice::process_madvise;
-use crate::real_time::{giving, of_attributes, of_param};
-use crate::seal::{MSEAL, mseal};
-use crate::segments::{shmat, shmdt};
+use crate::processes::beside::{self, Function};
+#[cfg(target_arch = "x86_64")]
+use crate::processes::descriptors::dup2;
+use crate::processes::descriptors::{close, close_range, dup3};
+use crate::processes::exec::leaving;
+use crate::processes::fork::{child, parent, prepare, touch_pages};
+use crate::processes::namespaces::{chroot, prctl, seccomp, setns, unshare};
+use crate::signal_mode::numbers::{again, moving};
+use crate::signals::altstack::{keep_off_device, sigaltstack};
+use crate::signals::dispatch::{by_libc, comes_back};
+use crate::signals::mask::{by_number, mask_by_number};
+use crate::threads::affinity;
+use crate::threads::real_time::{giving, of_attributes, of_param};
+use crate::words::futex;
+use crate::words::ids;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_ulong, c_void, pid_t};
 use sluice_region::PAGE;
@@ -232,7 +232,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
             libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),
             libc::SYS_shmat => shmat(a as c_int, b as *const _, c as c_int) as c_long,
             libc::SYS_shmdt => shmdt(a as *const c_void).into(),
-            MSEAL => mseal(a as *mut c_void, b, word(c)).into(),
+            SYS_MSEAL => mseal(a as *mut c_void, b, word(c)).into(),
             libc::SYS_futex => futex::by_number(args, |args| by_libc(number, args)),
             _ => return None,
         })

@@ -1,9 +1,9 @@
 //! The end of a process's device.
 
-use crate::calm::calm;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::Engine;
-use crate::filter;
+use crate::process::filter;
+use crate::threads::calm::calm;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
 

@@ -1,28 +1,36 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
-use crate::calibrate::Calibration;
-use crate::calm::calm;
+pub mod calibrate;
+pub mod hand_over;
+pub mod hints;
+pub mod migration;
+pub mod moves;
+pub mod state;
+pub mod turn;
+
 use crate::clock::now_ns;
-use crate::contents;
-use crate::descriptors::{forget, guard};
-use crate::desk::StoreDesk;
-use crate::error::{StartError, os};
-use crate::files;
-use crate::gone::end_service;
-use crate::heap;
-use crate::hints::{Hints, Said};
-use crate::hired;
+use crate::engine::calibrate::Calibration;
+use crate::engine::hints::{Hints, Said};
+use crate::engine::migration::Migration;
+use crate::engine::state::{Access, Core, Plan, Wait};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
-use crate::migration::Migration;
-use crate::sample::Sampler;
+use crate::measures::sample::Sampler;
+use crate::measures::stats::Identity;
+use crate::measures::watch::Watched;
+use crate::memory::heap;
+use crate::memory::shared::{self, SharedBacking};
+use crate::process::descriptors::{forget, guard};
+use crate::session::contents;
+use crate::session::desk::StoreDesk;
+use crate::session::error::{StartError, os};
+use crate::session::files;
+use crate::session::settings::MigrationPolicy;
 use crate::session::{OnDevice, Session, Trap};
-use crate::settings::MigrationPolicy;
-use crate::shared::{self, SharedBacking};
-use crate::state::{Access, Core, Plan, Wait};
-use crate::stats::Identity;
-use crate::thread;
-use crate::watch::Watched;
+use crate::threads::calm::calm;
+use crate::threads::gone::end_service;
+use crate::threads::hired;
+use crate::threads::thread;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
@@ -116,7 +124,7 @@ impl Engine {
         let device = contents::of_session(device, &session.dir);
         let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
-        crate::loaded::prepare(session.profile > 0);
+        crate::process::loaded::prepare(session.profile > 0);
         // It is too large to be handed over by value.
         Ok((Box::new(device), library))
     }

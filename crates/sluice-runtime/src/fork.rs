@@ -3,22 +3,26 @@
 //! Other threads of the parent go on meanwhile. What they store until the child exists is in the
 //! child or not, as without a device; only the kernel's notes of written pages are not the child's.
 
-use crate::active;
-use crate::calm;
+pub mod off_device;
+
 use crate::clock::{self, now_ns};
 use crate::control::start as start_control;
+use crate::engine::state::Core;
 use crate::engine::{Engine, kind};
-use crate::error::{StartError, os};
-use crate::files;
-use crate::handler::start as start_handlers;
+use crate::faults::active;
+use crate::faults::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
-use crate::limits::{with_own_files, with_own_memory};
-use crate::private::keep_from_children;
+use crate::measures::stats::Identity;
+use crate::memory::private::keep_from_children;
+use crate::process::limits::{with_own_files, with_own_memory};
+use crate::session::error::{StartError, os};
+use crate::session::files;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
-use crate::state::Core;
-use crate::stats::Identity;
-use crate::{descriptors, hired, root, thread, witness};
+use crate::threads::calm;
+use crate::{
+    process::descriptors, process::root, process::witness, threads::hired, threads::thread,
+};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;

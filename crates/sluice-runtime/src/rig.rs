@@ -1,9 +1,9 @@
 //! An engine in the tests' own process, whose faults a test takes and answers itself.
 
 use crate::engine::Engine;
+use crate::engine::state::{Plan, Wait};
+use crate::session::settings::LiveSettings;
 use crate::session::{OnDevice, Session, Store, Trap};
-use crate::settings::LiveSettings;
-use crate::state::{Plan, Wait};
 use sluice_abi::{LOCK_FILE, SESSION_MARK};
 use sluice_model::{DeviceConfig, RawConfig};
 use sluice_region::PAGE;

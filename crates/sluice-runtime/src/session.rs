@@ -1,11 +1,22 @@
 //! The options that `sluice run` gives the library: a text file of `key=value` lines in the session
 //! directory.
 
-use crate::error::SessionError;
-use crate::hold::Hold;
-use crate::kinds::Kinds;
-use crate::limits::allow_file;
-use crate::settings::LiveSettings;
+pub mod contents;
+pub mod copies;
+pub mod crowd;
+pub mod desk;
+pub mod error;
+pub mod files;
+pub mod hold;
+pub mod kinds;
+pub mod rings;
+pub mod settings;
+
+use crate::process::limits::allow_file;
+use crate::session::error::SessionError;
+use crate::session::hold::Hold;
+use crate::session::kinds::Kinds;
+use crate::session::settings::LiveSettings;
 use crate::store::Io;
 use sluice_abi::session_text::{decode, encode};
 use sluice_model::DeviceConfig;
@@ -108,7 +119,7 @@ impl Session {
         handlers + usize::from(self.ring)
     }
 
-    /// Those of them that [`hire`](crate::hired::hire) makes: all but the service thread.
+    /// Those of them that [`hire`](crate::threads::hired::hire) makes: all but the service thread.
     pub(crate) fn hired_threads(&self) -> usize {
         self.first_threads() - usize::from(self.trap == Trap::Event)
     }

@@ -4,8 +4,8 @@ use super::earlier;
 use super::pages::{Arrivals, Job};
 use crate::clock::now_ns;
 use crate::engine::Engine;
-use crate::rings::own_pid;
-use crate::turn::give_way;
+use crate::engine::turn::give_way;
+use crate::session::rings::own_pid;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use sluice_abi::{
     CHANNELS, Completion, Counter, Found, Request, Ring, Server, Status, Submission, Words,

@@ -15,9 +15,9 @@ mod serve;
 
 use crate::clock::now_ns;
 use crate::engine::Engine;
-use crate::hired;
-use crate::rings::ring;
-use crate::thread;
+use crate::session::rings::ring;
+use crate::threads::hired;
+use crate::threads::thread;
 use core::sync::atomic::Ordering::*;
 use lanes::Lanes;
 use sluice_region::{Mapping, futex_wait, futex_wake, name_thread};

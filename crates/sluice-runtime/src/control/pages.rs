@@ -1,11 +1,11 @@
 //! Commands for ranges of pages: a few pages at a time, so that faults get in between.
 
 use crate::clock::now_ns;
-use crate::desk::Asked;
 use crate::engine::Engine;
+use crate::engine::state::Core;
+use crate::engine::turn::{HOLD_NS, Unasked};
 use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
-use crate::state::Core;
-use crate::turn::{HOLD_NS, Unasked};
+use crate::session::desk::Asked;
 use core::cmp::Reverse;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Release;

@@ -7,7 +7,8 @@ use sluice_region::Fill;
 pub(super) const MAX: usize = 256;
 
 impl Host {
-    /// Has a page be mapped at the next [`map_coming`](Host::map_coming). Says whether it will be.
+    /// Has a page be mapped at the next [`map_together`](Host::map_together), and says whether it
+    /// will be.
     ///
     /// Only what has contents is. A page of the heap that holds nothing may lie where the program
     /// has no access yet, from where it could not be moved again.

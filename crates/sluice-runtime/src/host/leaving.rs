@@ -4,7 +4,7 @@ use super::{
     Backing, Host, MAPPED, OFF_DEVICE, ORPHAN, PENDING, SAMPLED, STASHED, UNSURE, WRITTEN,
 };
 use crate::clock::now_ns;
-use crate::private::{Leaving, Left, Notes};
+use crate::memory::private::{Leaving, Left, Notes};
 
 /// Pages that may wait to leave together.
 pub(super) const MAX: usize = 128;

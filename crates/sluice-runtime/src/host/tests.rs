@@ -1,5 +1,5 @@
 use super::*;
-use crate::stats::{Identity, Live};
+use crate::measures::stats::{Identity, Live};
 use crate::store::Stash;
 use sluice_model::Effects;
 use sluice_region::{Mapping, UffdKind};

@@ -2,7 +2,7 @@
 
 use super::link::STATE;
 use super::message::{MAX_DROPS, receive_drops};
-use crate::thread;
+use crate::threads::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use sluice_region::{Descriptors, name_thread, raise_priority};

@@ -6,7 +6,7 @@
 use super::agent;
 use super::link::{Refusal, STATE, State};
 use super::message::Window;
-use crate::thread;
+use crate::threads::thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use sluice_region::dont_need;
 use std::path::Path;
@@ -125,7 +125,7 @@ fn start_anew(state: &mut State, dir: &Path) -> usize {
 
 /// Which object of shared memory is mapped at an address, as `/proc/self/maps` says.
 fn object_at(start: usize, len: usize) -> Result<Window, i32> {
-    let maps = crate::maps::read_maps()?;
+    let maps = crate::memory::maps::read_maps()?;
     let lines = maps.split(|byte| *byte == b'\n');
     let mut found = lines.filter_map(|line| object_of(line).filter(|(w, _)| w.start == start));
     let (window, is_shared) = found.next().ok_or(libc::EINVAL)?;

@@ -1,7 +1,7 @@
 //! What a fault costs between another thread and the server, measured at its start.
 
 use crate::clock::{now_ns, sleep_until};
-use crate::timed::{TimedPage, WAIT_NS, median};
+use crate::measures::timed::{TimedPage, WAIT_NS, median};
 use sluice_region::{CpuSet, Fill, Mapping, PAGE, Uffd, UffdKind, cpu_now};
 use std::io::Error;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -87,7 +87,7 @@ impl Probe {
             let acted_ns = now_ns();
             self.timed.act(acted_ns);
             let (page, source) = (self.timed.page.addr(), self.timed.source.addr());
-            let _ = crate::shared::map_page(&self.uffd, page, source, Fill::NOTICED);
+            let _ = crate::memory::shared::map_page(&self.uffd, page, source, Fill::NOTICED);
             maps.push(now_ns().saturating_sub(acted_ns));
         }
         median(maps)

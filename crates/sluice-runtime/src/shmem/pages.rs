@@ -3,8 +3,8 @@
 use super::extents::{Extents, Piece, User};
 use super::message::Window;
 use super::process::{Process, Segment};
-use crate::progress::Progress;
-use crate::stats::Residency;
+use crate::measures::stats::Residency;
+use crate::memory::progress::Progress;
 use core::ops::Range;
 use sluice_model::Effects;
 use sluice_region::PAGE;

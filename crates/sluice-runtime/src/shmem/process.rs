@@ -2,7 +2,7 @@
 
 use super::link::taken_out;
 use super::message::{Answers, Greeting, MAX_DROPS, send_drops};
-use crate::private::zero_page;
+use crate::memory::private::zero_page;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -147,7 +147,7 @@ impl Process {
             protect: !is_written,
             wake: true,
         };
-        let put = crate::shared::map_page(&self.uffd, page, self.zeros.addr(), fill);
+        let put = crate::memory::shared::map_page(&self.uffd, page, self.zeros.addr(), fill);
         if put.is_err() {
             // It is there, is mapped otherwise, or the object is shorter: its thread sees.
             self.uffd.wake(page);

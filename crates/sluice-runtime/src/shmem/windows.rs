@@ -1,7 +1,7 @@
 //! The mappings of shared memory that a process has on the device.
 
 use super::message::Window;
-use crate::shared::alike;
+use crate::memory::shared::alike;
 
 /// Mappings that a process may have on the device at once.
 pub const MAX: usize = 1024;

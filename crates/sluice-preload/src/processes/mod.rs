@@ -1,0 +1,12 @@
+//! The processes that the program becomes, starts and waits for.
+
+pub mod beside;
+pub mod children;
+pub mod descriptors;
+pub mod ends;
+pub mod exec;
+pub mod exec_lists;
+pub mod fork;
+pub mod namespaces;
+pub mod spawn;
+pub mod status;
