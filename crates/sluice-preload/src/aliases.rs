@@ -1,13 +1,13 @@
 //! Other names by which the C library exports functions that are hooked. Some are for its own other
 //! libraries, some for programs that wrap a function by one of their own.
 
-use crate::{
-    allocator::limit_calls, allocator::malloc, allocator::system, bytes::held, kin, memory::advice,
-    memory::change, memory::map, processes::beside, processes::children, processes::descriptors,
-    processes::spawn, processes::status, signal_mode::calls, signal_mode::io, signal_mode::many,
-    signal_mode::names, signal_mode::resolver, signal_mode::streams, signal_mode::taken,
-    signal_mode::waits, threads::asked, threads::real_time, words::locks, words::owned,
-};
+use crate::allocator::{limit_calls, malloc, system};
+use crate::bytes::held;
+use crate::memory::{advice, change, map};
+use crate::processes::{beside, children, descriptors, kin, spawn, status};
+use crate::signal_mode::{calls, io, many, names, resolver, streams, taken, waits};
+use crate::threads::{asked, real_time};
+use crate::words::{locks, owned};
 
 /// Functions that are another one: all registers and the stack are as they were.
 macro_rules! also {

@@ -1,12 +1,12 @@
 //! Start and end of the device of this process.
 
 use crate::allocator::heap::SPACE;
+use crate::allocator::{limits, malloc, profile, system};
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
-use crate::{
-    allocator::limits, allocator::malloc, allocator::profile, allocator::system, internal,
-    memory::behind, processes::ends, processes::fork, signals::altstack, signals::dispatch,
-    signals::mask, signals::old_signals,
-};
+use crate::internal;
+use crate::memory::behind;
+use crate::processes::{ends, fork};
+use crate::signals::{altstack, dispatch, mask, old_signals};
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, dismiss_threads,

@@ -11,14 +11,15 @@ mod exports;
 mod init;
 mod internal;
 mod jump;
-mod kin;
 mod libraries;
 mod marks;
 mod memory;
 mod next;
 mod processes;
+mod shared;
 mod signal_mode;
 mod signals;
+mod syscall;
 mod threads;
 mod words;
 

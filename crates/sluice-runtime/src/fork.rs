@@ -15,14 +15,13 @@ use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::measures::stats::Identity;
 use crate::memory::private::keep_from_children;
 use crate::process::limits::{with_own_files, with_own_memory};
+use crate::process::{descriptors, root, witness};
 use crate::session::error::{StartError, os};
 use crate::session::files;
 use crate::session::{Session, Store, Trap};
 use crate::shmem::client as shmem;
 use crate::threads::calm;
-use crate::{
-    process::descriptors, process::root, process::witness, threads::hired, threads::thread,
-};
+use crate::threads::{hired, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;

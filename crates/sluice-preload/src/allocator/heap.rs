@@ -1,7 +1,7 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
+use crate::allocator::{deferred, limits, profile};
 use crate::device::engine;
-use crate::{allocator::deferred, allocator::limits, allocator::profile};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::null_mut;

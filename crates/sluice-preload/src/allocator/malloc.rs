@@ -8,9 +8,11 @@
 //! its thread.
 
 use crate::allocator::heap::{allocations, allocations_to_take};
+use crate::allocator::{deferred, profile, system};
 use crate::bytes::buffers::set_errno;
 use crate::device::{Heap, heap};
-use crate::{allocator::deferred, allocator::profile, allocator::system, internal, next};
+use crate::internal;
+use crate::next;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, size_t};

@@ -2,9 +2,10 @@
 //! `ctypes.CDLL("libc.so.6").free`, or a library that seeks the next definition. What is allocated
 //! on the device must be freed there, so they find the hooks.
 
+use crate::allocator::malloc;
 use crate::device::{Heap, heap};
+use crate::libraries::{libc_names, other_libc};
 use crate::next::{Lookup, VersionLookup, lookup, version_lookup};
-use crate::{allocator::malloc, libraries::libc_names, libraries::other_libc};
 use core::ffi::CStr;
 use libc::{c_char, c_void};
 

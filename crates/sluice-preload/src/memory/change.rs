@@ -7,6 +7,7 @@ use crate::allocator::heap::{
     allow, claim, close, closed_in, empty, give, in_use_from, is_in_use, note_open, open, take,
     take_at,
 };
+use crate::allocator::profile;
 use crate::bytes::answers::status;
 use crate::bytes::piece::{Piece, Place};
 use crate::device::engine;
@@ -14,7 +15,8 @@ use crate::memory::advice::each_alike;
 use crate::memory::map::{mmap, pointer};
 use crate::memory::parts::{Part, USER_END, of_arena, whole};
 use crate::memory::wanted::READ_WRITE;
-use crate::{allocator::profile, memory::behind, memory::moved, memory::shared, memory::wishes};
+use crate::memory::{behind, moved, wishes};
+use crate::shared;
 use libc::{c_int, c_void, size_t};
 use sluice_region::{PAGE, raw_mprotect};
 use sluice_runtime::{Engine, FileKind, OnDevice};

@@ -5,11 +5,12 @@
 //! from the arena as well, and closed. The heaps of virtual machines are made so.
 
 use crate::allocator::heap::{claim, close, empty, is_lockable, reserve, take, take_at};
+use crate::allocator::profile;
 use crate::bytes::buffers::set_errno;
 use crate::device::engine;
 use crate::memory::parts::{Part, of_arena};
 use crate::memory::wanted::{READ_WRITE, Wanted};
-use crate::{allocator::profile, memory::files, memory::wishes};
+use crate::memory::{files, wishes};
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_munmap};

@@ -15,6 +15,5 @@ pub mod process_advice;
 pub mod scan;
 pub mod seal;
 pub mod segments;
-pub mod shared;
 pub mod wanted;
 pub mod wishes;

@@ -1,7 +1,8 @@
 //! Requests for mappings, and which kinds of them there are.
 
 use crate::allocator::heap::allow;
-use crate::{memory::behind, memory::shared};
+use crate::memory::behind;
+use crate::shared;
 use libc::{c_int, off_t};
 use sluice_region::PAGE;
 use sluice_runtime::{Engine, Trap};

@@ -1,12 +1,15 @@
 //! Programs that the program becomes or starts. They have the preload library as well, unless they
 //! have another loader, none, or an environment without it; so all are counted.
 
+use crate::allocator::limits;
 use crate::bytes::answers::answer;
 use crate::bytes::buffers::{Buffers, Text, Texts, signal_engine, with_pages};
 use crate::bytes::named::Record;
 use crate::device::{engine, refuse};
+use crate::next;
 use crate::processes::spawn::{bring_environment, environment};
-use crate::{allocator::limits, next, processes::beside, processes::ends, threads::affinity};
+use crate::processes::{beside, ends};
+use crate::threads::affinity;
 use core::ffi::CStr;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
 use sluice_region::sys;

@@ -6,11 +6,13 @@
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
 use crate::allocator::heap::{self, SPACE};
+use crate::allocator::{limits, system};
 use crate::bytes::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
-use crate::{
-    allocator::limits, allocator::system, internal, next, signals::altstack, threads::affinity,
-};
+use crate::internal;
+use crate::next;
+use crate::signals::altstack;
+use crate::threads::affinity;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::{PAGE, errno, forget_all_dispatched};

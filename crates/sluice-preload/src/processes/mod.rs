@@ -7,6 +7,7 @@ pub mod ends;
 pub mod exec;
 pub mod exec_lists;
 pub mod fork;
+pub mod kin;
 pub mod namespaces;
 pub mod spawn;
 pub mod status;

@@ -3,8 +3,9 @@
 use crate::bytes::buffers::{Text, set_errno, with_pages};
 use crate::bytes::named::{Named, Record};
 use crate::device::engine;
+use crate::next;
+use crate::processes::beside;
 use crate::signals::dispatch::{self, PR_SET_SYSCALL_USER_DISPATCH, by_libc};
-use crate::{next, processes::beside};
 use libc::{c_char, c_int, c_long, c_ulong, c_void};
 use sluice_region::{errno, say};
 use sluice_runtime::{is_programs_only_thread, keep_root, note_filter, with_same_clock};

@@ -3,8 +3,9 @@
 
 use crate::bytes::buffers::{Code, One, are_readable, with_pages};
 use crate::device::engine;
+use crate::next;
+use crate::threads::affinity;
 use crate::threads::asked::no_such_call;
-use crate::{next, threads::affinity};
 use libc::{c_int, c_uint, pid_t, pthread_attr_t, pthread_mutex_t, pthread_mutexattr_t};
 use libc::{pthread_t, sched_param};
 use sluice_runtime::{Engine, Trap, is_runtimes_thread, stay_above};

@@ -157,7 +157,7 @@ fn stand_witness(engine: &Engine) {
 pub fn leave_shared(first: usize, last: usize) {
     for page in [first & !(PAGE - 1), last & !(PAGE - 1)] {
         if client::mapping_of(page).is_some() {
-            crate::memory::shared::leave(page);
+            crate::shared::leave(page);
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::engine::state::Core;
 use crate::measures::stats::Live;
+use crate::process::{descriptors, root};
 use crate::session::error::{StartError, os};
 use crate::session::{Store, Trap};
 use crate::shmem::client as shmem;
 use crate::threads::gone::end_service;
-use crate::{process::descriptors, process::root};
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
 

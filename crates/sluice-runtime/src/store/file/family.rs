@@ -6,7 +6,7 @@ use super::super::io::Io;
 use super::super::readers;
 use super::super::slots::MAX_FILES;
 use super::{Counts, FileStore, close, open_unnamed};
-use crate::{process::descriptors, process::root, process::tasks};
+use crate::process::{descriptors, root, tasks};
 use core::ffi::CStr;
 use sluice_region::sys;
 
