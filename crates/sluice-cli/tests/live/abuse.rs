@@ -277,7 +277,7 @@ fn more_than_a_mebibyte_is_moved_by_one_call() {
 /// What the kernel had taken away was lost: a connection that was refused seemed to be made.
 #[test]
 fn what_a_call_took_away_is_told_where_no_page_is() {
-    let parts = ["error", "messages", "queues", "random", "sets"];
+    let parts = ["error", "room", "messages", "queues", "random", "sets"];
     all_well(helper!("abuse_taken.c"), &parts);
     let more = ["semaphores", "populated", "counts", "numbers"];
     all_well(helper!("abuse_taken.c"), &more);

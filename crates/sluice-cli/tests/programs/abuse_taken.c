@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -52,6 +53,20 @@ static void error(void) {
     leave();
     CHECK(getsockopt(caller, SOL_SOCKET, SO_TYPE, told, room) == 0);
     CHECK(*told == SOCK_STREAM && *room == sizeof *told);
+}
+
+/* An answer that has no room fails, and says how much it needs. */
+static void room(void) {
+    const gid_t groups[] = {1, 2, 3};
+    (void)setgroups(3, groups);
+    int count = getgroups(0, NULL), pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    socklen_t *length = missing(2);
+    *length = 0;
+    leave();
+    int answer = getsockopt(pair[0], SOL_SOCKET, SO_PEERGROUPS, missing(0), length);
+    CHECK(count == 0 || (answer == -1 && errno == ERANGE));
+    CHECK(*length == count * sizeof *groups);
 }
 
 /* Queues of System V. */
@@ -239,7 +254,7 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*part)(void);
-    } parts[] = {{"error", error}, {"messages", messages}, {"queues", queues},
+    } parts[] = {{"error", error}, {"room", room}, {"messages", messages}, {"queues", queues},
                  {"random", random_bytes}, {"sets", sets},
                  {"semaphores", semaphores}, {"populated", populated},
                  {"counts", counts}, {"numbers", numbers}};

@@ -50,14 +50,18 @@ pub unsafe extern "C-unwind" fn getsockopt(
 ) -> c_int {
     // SAFETY: passed on, or memory of ours that is as long; the program's length.
     unsafe {
-        let Some(mut length) = room(value, n) else {
+        let Some(room) = room(value, n) else {
             return next_getsockopt(fd, level, name, value, n);
         };
         let place = Place::new();
-        let side = Side::new(&place, value, length as usize, Way::In);
+        let side = Side::new(&place, value, room as usize, Way::In);
+        let mut length = room;
         let result = next_getsockopt(fd, level, name, side.at(), &mut length);
         if result == 0 {
             side.give(length as usize);
+        }
+        // An answer that had no room fails as well, and says how much it needs.
+        if length != room {
             *n = length;
         }
         result
