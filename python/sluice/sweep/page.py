@@ -21,8 +21,8 @@ from sluice.reproduce.grid import numbers_of
 from sluice.reproduce.page import style
 from sluice.reproduce.spec import Axis
 from sluice.sweep import labels, results
+from sluice.sweep.means import Means
 from sluice.sweep.pareto import Frontier
-from sluice.sweep.results import Means
 
 _DRAWN = 3
 """Axes of a picture: along it, by colour, and a panel each."""

@@ -13,16 +13,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sluice.errors import ExperimentError
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Cell
 from sluice.sweep import cells
-
-if TYPE_CHECKING:
-    from sluice.sweep.results import Means
+from sluice.sweep.means import Means
 
 COST, TIME = "cost", "time"
 TIMES = ("time_s", "sim_time_s", "wall_s")

@@ -25,9 +25,9 @@ from sluice.reproduce.progress import Progress
 from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment
 from sluice.sweep import frame, pareto, results, shards
+from sluice.sweep.means import Means, over_repeats
 from sluice.sweep.pareto import Frontier
 from sluice.sweep.plan import metrics
-from sluice.sweep.results import Means
 from sluice.sweep.shards import Part, Shard, Wanted
 
 DEFAULTS = ("time_s", "sim_time_s", "wall_s", "ipc", "cache.hit_ratio", "latency_ns.mean",
@@ -117,7 +117,7 @@ class Session:
         known = quantities(planned, runs, done)
         # A repeat that failed is shown as failed: means are of the others.
         one = Evaluated(planned, {name: grid.thin() for name, grid in known.items()}, runs)
-        means = results.means(one, self._plan.mean)
+        means = over_repeats(one, self._plan.mean)
         made: dict[str, Any] = {"version": self._runner.version, "command": self._command,
                 "samples": [{"name": one.name, "method": one.method, "seed": one.seed,
                              "count": len(one.values)}

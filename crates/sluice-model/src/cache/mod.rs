@@ -7,7 +7,6 @@ mod in_flight;
 mod inactive;
 mod pins;
 mod policy;
-mod replay;
 mod set_index;
 mod slots;
 

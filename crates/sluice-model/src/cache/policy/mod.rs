@@ -14,6 +14,7 @@ mod lru;
 mod mru;
 mod random;
 mod remembered;
+mod replay;
 mod ring;
 mod s3fifo;
 mod sieve;
@@ -283,7 +284,7 @@ macro_rules! evictions {
                 info: <$module::$policy as Eviction>::INFO,
                 params: <$module::$policy as Eviction>::PARAMS,
                 build: |space| AnyEviction::$policy(Eviction::build(space)),
-                misses: crate::cache::replay::misses::<$module::$policy>,
+                misses: replay::misses::<$module::$policy>,
             },)+
         ];
     };

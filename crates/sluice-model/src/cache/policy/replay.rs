@@ -1,8 +1,6 @@
 //! A policy alone on a trace of pages: a lookup table and nothing else, to count misses fast.
 
-use super::policy::{Eviction, Space};
-use super::set_index::SetIndex;
-use super::{Set, Slot};
+use super::{Eviction, Set, SetIndex, Slot, Space};
 use sluice_units::{Links, Lpn, Table};
 
 /// How many accesses' entries of the lookup table, and of the policy's own tables, are read before
