@@ -127,6 +127,8 @@ impl Thread {
 pub(super) struct Scheduler {
     pub threads: Vec<Thread>,
     ready: Vec<u32>,
+    /// Those at the barrier, in the order in which they came.
+    at_barrier: Vec<u32>,
     policy: Scheduling,
     rng: Rng,
     /// The least time on cores of those that could run, when one last left its core: what nobody
@@ -139,6 +141,7 @@ impl Scheduler {
         Scheduler {
             threads: (0..threads).map(|_| Thread::new()).collect(),
             ready: (0..threads).collect(),
+            at_barrier: Vec::new(),
             policy,
             rng: Rng::stream(seed, "scheduler"),
             floor: Ps::ZERO,
@@ -154,7 +157,7 @@ impl Scheduler {
 
     /// A running thread's turn is over.
     pub fn stop(&mut self, now: Ps, thread: u32) {
-        self.floor = self.floor.max(self.least(now).unwrap_or(Ps::ZERO));
+        self.floor = self.floor_at(now);
         self.threads[thread as usize].stop(now);
     }
 
@@ -167,10 +170,34 @@ impl Scheduler {
     /// A thread has waited: it does not get the time back that others had meanwhile, whether one
     /// of them can run now or not.
     pub fn wake(&mut self, now: Ps, thread: u32) {
-        let floor = self.floor.max(self.least(now).unwrap_or(Ps::ZERO));
+        let floor = self.floor_at(now);
+        self.wake_from(floor, thread);
+    }
+
+    fn floor_at(&self, now: Ps) -> Ps {
+        self.floor.max(self.least(now).unwrap_or(Ps::ZERO))
+    }
+
+    fn wake_from(&mut self, floor: Ps, thread: u32) {
         let sleeper = &mut self.threads[thread as usize];
         sleeper.ran = sleeper.ran.max(floor);
         self.make_ready(thread);
+    }
+
+    /// A thread is at the barrier.
+    pub fn wait_at_barrier(&mut self, thread: u32) {
+        self.threads[thread as usize].state = State::AtBarrier;
+        self.at_barrier.push(thread);
+    }
+
+    /// Lets all go on that are at the barrier: who came first is the first to be ready, as with a
+    /// futex. None of them was running when another woke.
+    pub fn release(&mut self, now: Ps) {
+        let floor = self.floor_at(now);
+        for thread in std::mem::take(&mut self.at_barrier) {
+            self.threads[thread as usize].go_on();
+            self.wake_from(floor, thread);
+        }
     }
 
     /// Whether somebody waits for a core.
@@ -228,7 +255,7 @@ impl Scheduler {
     /// Whether every thread that has not ended is at the barrier, and somebody is.
     pub fn all_at_barrier(&self) -> bool {
         let mut states = self.threads.iter().map(|thread| thread.state);
-        let somebody = states.clone().any(|state| state == State::AtBarrier);
-        somebody && states.all(|state| matches!(state, State::AtBarrier | State::Ended))
+        !self.at_barrier.is_empty()
+            && states.all(|state| matches!(state, State::AtBarrier | State::Ended))
     }
 }

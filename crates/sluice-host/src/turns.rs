@@ -80,15 +80,14 @@ impl<A: Artifact> Host<'_, A> {
             return;
         }
         self.program.drained(thread, self.now);
-        let after = state.after();
-        state.state = match after {
+        match state.after() {
             Step::Mark(mark) => return self.pass_mark(number, thread, mark),
-            Step::End => State::Ended,
-            Step::Sleep(_) => State::Asleep,
-            Step::Barrier | Step::More => State::AtBarrier,
-        };
-        if let Step::Sleep(time) = after {
-            self.events.push(self.now + time, Event::Wake(thread));
+            Step::End => state.state = State::Ended,
+            Step::Sleep(time) => {
+                state.state = State::Asleep;
+                self.events.push(self.now + time, Event::Wake(thread));
+            }
+            Step::Barrier | Step::More => self.sched.wait_at_barrier(thread),
         }
         self.note(u64::from(thread));
         self.release();
@@ -138,16 +137,9 @@ impl<A: Artifact> Host<'_, A> {
 
     /// Lets the threads go if all are at the barrier.
     fn release(&mut self) {
-        if !self.sched.all_at_barrier() {
-            return;
-        }
-        self.end_phase();
-        for thread in 0..self.config.threads {
-            let state = &mut self.sched.threads[thread as usize];
-            if state.state == State::AtBarrier {
-                state.go_on();
-                self.sched.wake(self.now, thread);
-            }
+        if self.sched.all_at_barrier() {
+            self.end_phase();
+            self.sched.release(self.now);
         }
     }
 

@@ -420,3 +420,61 @@ fn who_waited_at_a_barrier_does_not_get_the_time_back() {
         assert!((8_900..=15_100).contains(&loads), "{alone}: {loads}");
     }
 }
+
+/// Threads that sleep for a time of their own, meet at a barrier, and compute. Who is done is noted.
+struct Meeting {
+    sleeps: Vec<u64>,
+    steps: Vec<u32>,
+    done: Vec<u32>,
+}
+
+impl Program for Meeting {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        self.sleeps.len() as u32
+    }
+
+    fn drained(&mut self, thread: u32, _now: Ps) {
+        if self.steps[thread as usize] == 3 {
+            self.done.push(thread);
+        }
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let step = &mut self.steps[thread as usize];
+        *step += 1;
+        out.push(work(1_000));
+        match *step {
+            1 => Step::Sleep(Ps::from_us(self.sleeps[thread as usize])),
+            2 => Step::Barrier,
+            _ => Step::End,
+        }
+    }
+}
+
+/// They were woken by their numbers. The last to come never leaves its core.
+#[test]
+fn who_came_first_to_a_barrier_leaves_it_first() {
+    for (sleeps, order) in [
+        ([300, 100, 400, 200], [2, 1, 3, 0]),
+        ([400, 300, 200, 100], [0, 3, 2, 1]),
+    ] {
+        let mut host = host();
+        (host.threads, host.scheduling) = (4, Scheduling::RoundRobin);
+        let mut program = Meeting {
+            sleeps: sleeps.to_vec(),
+            steps: vec![0; 4],
+            done: Vec::new(),
+        };
+        let length = RunLength {
+            warmup: 0,
+            measured: u64::MAX,
+            sample_every: Ps::ZERO,
+        };
+        simulate(&host, expander(), &mut program, length, &mut |_| true);
+        assert_eq!(program.done, order, "{sleeps:?}");
+    }
+}
