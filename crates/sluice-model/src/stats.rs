@@ -95,6 +95,8 @@ write_log_counters! { [counters] {
     fields {
         /// Lines appended for a page that the host demoted; they are also `appends`.
         demoted,
+        /// Pages that worn flash refused to compaction, whose lines are still in the log.
+        refused,
         /// How long appends waited for a free buffer, all together, in picoseconds.
         stall_ps,
     }

@@ -145,16 +145,22 @@ impl<O: Observer> Back<O> {
         self.ftl.ppn_of(lpn)
     }
 
-    /// Writes the page, to where the host wants it. Nobody waits for the program.
-    pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
+    /// Writes the page, to where the host wants it. Nobody waits for the program. Says whether the
+    /// device has it: flash may refuse it.
+    pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
         let Some(buffer) = &mut self.buffer else {
-            self.program(at, lpn, placement, stats);
-            return;
+            return self.program(at, lpn, placement, stats);
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
         let due = buffer.due();
         self.observer.gathered(lpn);
-        self.empty(at, due, stats);
+        let mut has_it = true;
+        for _ in 0..due {
+            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                has_it &= self.program(at, oldest, placement, stats) || oldest != lpn;
+            }
+        }
+        has_it
     }
 
     /// Writes the page to where the host wants it, and says when the device has a place for it: at
@@ -200,38 +206,33 @@ impl<O: Observer> Back<O> {
     }
 
     /// Writes the page, and says when its place is free for another: when it, or what makes room
-    /// for it in the write buffer, has been programmed.
-    pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
+    /// for it in the write buffer, has been programmed. `None` if flash refuses it.
+    pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Ps> {
         let Some(buffer) = &mut self.buffer else {
             let served = self.write_through(at, lpn, Placement::default(), stats);
-            return served.map_or(at, |served| served.done_at);
+            return served.map(|served| served.done_at);
         };
         stats.write_buffer_saved += u64::from(buffer.take(lpn, Placement::default()));
         let due = buffer.due();
         self.observer.gathered(lpn);
-        let mut free_at = at;
+        let mut free_at = Some(at);
         for _ in 0..due {
-            if let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                let served = self.program_awaited(at, lpn, placement, stats);
-                free_at = served.map_or(free_at, |served| free_at.max(served.done_at));
+            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+                match self.program_awaited(at, oldest, placement, stats) {
+                    None if oldest == lpn => free_at = None,
+                    None => {}
+                    Some(served) => free_at = free_at.map(|free_at| free_at.max(served.done_at)),
+                }
             }
         }
         free_at
     }
 
-    /// Programs so many pages of the write buffer, the oldest first, or as many as there are.
-    fn empty(&mut self, at: Ps, pages: u32, stats: &mut Stats) {
-        for _ in 0..pages {
-            match self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                Some((lpn, placement)) => self.program(at, lpn, placement, stats),
-                None => return,
-            };
-        }
-    }
-
     /// Programs what waits in the write buffer.
     pub fn empty_buffer(&mut self, at: Ps, stats: &mut Stats) {
-        self.empty(at, u32::MAX, stats);
+        while let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
+            self.program(at, lpn, placement, stats);
+        }
     }
 
     /// Programs the page, whatever the write buffer has of it. Says about when the die that it is
@@ -339,9 +340,9 @@ impl<O: Observer> Back<O> {
         Some(self.nand.await_program(at, ppn))
     }
 
-    /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
-    pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Programmed {
-        self.forget_buffered(lpn, stats);
+    /// Writes the page for compaction of the write log. `None` if flash refuses it, which is
+    /// counted as for the host: the write buffer keeps what it has.
+    pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Programmed> {
         let page = Written {
             lpn,
             placement: Placement::default(),
@@ -350,11 +351,10 @@ impl<O: Observer> Back<O> {
         let (observer, io) = self.io();
         let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
-        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok());
-        Programmed {
-            ppn: ppn.unwrap_or_default(),
-            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn)),
-        }
+        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok())?;
+        self.forget_buffered(lpn, stats);
+        let end = self.nand.program_end(at, ppn);
+        Some(Programmed { ppn, end })
     }
 
     /// When a program ends, as far as is known at `at`.

@@ -23,7 +23,8 @@ pub(super) fn balance<O: Observer>(storage: &Storage<O>) -> Result<(), Imbalance
     let (s, cache) = (&storage.stats, &storage.cache);
     let buffered = storage.back.buffered();
     let served = s.hits + s.mshr_merges + s.misses + s.write_log.served();
-    let written = s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
+    let log = s.write_log.pages_flushed + s.write_log.refused;
+    let written = s.dirty_evictions + s.late_write_backs + s.flushes + log;
     let written = written + s.write_throughs + s.write_arounds + s.block_writes;
     let written = written + s.migration.programs + s.clean_write_backs;
     let gone = s.evictions + s.command_evictions + s.drops;

@@ -176,13 +176,13 @@ fn write<O: Observer, E: Effects>(
     storage.stats.block_writes += 1;
     let found = storage.cache.peek(lpn);
     if found.is_some() && effects.unmap(lpn) {
-        storage.cache.mark_dirty(lpn);
+        storage.cache.set_dirty(lpn, true);
     }
     storage.back.observer().stored(lpn);
     let done_at = storage.write_to(at, lpn, placement)?;
     match found {
-        Some(found) if found.is_pinned => storage.cache.mark_clean(lpn),
-        Some(_) => drop(storage.drop_cached(lpn)),
+        Some(found) if found.is_pinned => _ = storage.cache.set_dirty(lpn, false),
+        Some(_) => _ = storage.drop_cached(lpn),
         None => {}
     }
     Some(done_at)

@@ -142,19 +142,10 @@ impl DataCache {
         self.line_use.as_ref()
     }
 
-    /// Notes that the cached page differs from flash. Says whether it is cached.
-    pub fn mark_dirty(&mut self, lpn: Lpn) -> bool {
-        self.cache.set_dirty(lpn, true)
-    }
-
-    /// Notes that flash, or the write log, will have the page as the cache does.
-    pub fn mark_clean(&mut self, lpn: Lpn) {
-        self.cache.set_dirty(lpn, false);
-    }
-
-    /// The page differs from what flash has of it, or does not.
-    pub fn set_dirty(&mut self, lpn: Lpn, is_dirty: bool) {
-        self.cache.set_dirty(lpn, is_dirty);
+    /// Notes whether the cached page differs from what flash, or the write log, will have of it.
+    /// Says whether it is cached.
+    pub fn set_dirty(&mut self, lpn: Lpn, is_dirty: bool) -> bool {
+        self.cache.set_dirty(lpn, is_dirty)
     }
 
     /// The page counts as one that an access brought in.

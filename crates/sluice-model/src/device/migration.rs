@@ -3,7 +3,6 @@
 
 use super::observer::Observer;
 use super::pipeline::Pipeline;
-use super::storage::Storage;
 use crate::cache::Fill;
 use crate::config::StoreMiss;
 use crate::request::{Completion, Effects, Hint, Op, ServedBy};
@@ -48,12 +47,10 @@ pub(super) fn demote<O: Observer, E: Effects>(
     let (done_at, served_by) = if let Some(expander) = &mut pipeline.expander {
         let at = now + pipeline.front.parts_without_cache().total();
         (expander.write_page(at, lpn), ServedBy::CacheHit)
-    } else if pipeline.front.demotes_lines() {
-        let lines = pipeline.front.lines_per_page();
-        (
-            to_log(&mut pipeline.storage, at, lpn, lines),
-            ServedBy::WriteLog,
-        )
+    } else if pipeline.front.demotes_lines()
+        && let Some(done_at) = to_log(pipeline, at, lpn)
+    {
+        (done_at, ServedBy::WriteLog)
     } else {
         to_cache(pipeline, at, lpn, effects)
     };
@@ -79,12 +76,15 @@ pub(super) fn demote_to_flash<O: Observer>(pipeline: &mut Pipeline<O>, now: Ps, 
     storage.write(storage.now(), lpn);
 }
 
-/// Appends every line of the page. A cached copy is updated beside it, as for any store.
-fn to_log<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn, lines: u32) -> Ps {
+/// Appends every line of the page. A cached copy is updated beside it, as for any store. `None` if
+/// the log takes no more, as flash is worn out.
+fn to_log<O: Observer>(pipeline: &mut Pipeline<O>, at: Ps, lpn: Lpn) -> Option<Ps> {
+    let lines = pipeline.front.lines_per_page();
+    let storage = &mut pipeline.storage;
     storage.run_log(at);
     storage.drop_logged(lpn);
     // First, since a compaction that begins between two lines may take the cached copy.
-    storage.cache.mark_clean(lpn);
+    storage.cache.set_dirty(lpn, false);
     storage.back.observer().stored(lpn);
     if let Some(found) = storage.cache.peek(lpn) {
         storage.dram.move_page(at, found.slot, Op::Write);
@@ -92,14 +92,12 @@ fn to_log<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn, lines: u32) -
     let (mut last, mut done_at) = (at, at);
     for line in (0..lines).map(PageLine) {
         storage.run_log(last);
-        let Some(appended) = storage.append(at, last, lpn, line) else {
-            break;
-        };
+        let appended = storage.append(at, last, lpn, line)?;
         storage.stats.write_log.demoted += 1;
         last = appended.at;
         done_at = done_at.max(last + appended.dram);
     }
-    done_at
+    Some(done_at)
 }
 
 /// Puts the page into the cache, or around it. What the log has of it is void.
@@ -110,7 +108,6 @@ fn to_cache<O: Observer, E: Effects>(
     effects: &mut E,
 ) -> (Ps, ServedBy) {
     pipeline.storage.run_log(at);
-    pipeline.storage.drop_logged(lpn);
     let dram = pipeline.storage.dram.latency();
     let found = pipeline.storage.cache.peek(lpn);
     if found.is_none() && pipeline.store_miss() == StoreMiss::Around {
@@ -118,6 +115,7 @@ fn to_cache<O: Observer, E: Effects>(
         pipeline.storage.write(at, lpn);
         return (at + dram, ServedBy::Flash);
     }
+    pipeline.storage.drop_logged(lpn);
     let (slot, done_at) = match found {
         Some(found) => (found.slot, found.ready_at.max(at + dram)),
         None => {
@@ -137,11 +135,10 @@ fn to_cache<O: Observer, E: Effects>(
     }
     if storage.cache.writes_through() {
         storage.stats.migration.programs += 1;
-        storage.cache.count_program(slot);
         storage.write(done_at, lpn);
-        storage.cache.set_dirty(lpn, storage.back.is_read_only());
+        storage.written_through(slot, lpn);
     } else {
-        storage.cache.mark_dirty(lpn);
+        storage.cache.set_dirty(lpn, true);
     }
     (done_at, ServedBy::CacheHit)
 }

@@ -8,6 +8,7 @@ mod around;
 mod arrivals;
 mod back;
 mod balance;
+mod below_log;
 mod block;
 mod callers;
 mod command;

@@ -7,7 +7,7 @@ use super::expander::Expander;
 use super::front::Front;
 use super::observer::Observer;
 use super::storage::Storage;
-use crate::cache::{External, Fill, Found};
+use crate::cache::{External, Fill, Found, Peek};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::Served;
 use crate::parts::Parts;
@@ -323,9 +323,12 @@ impl<O: Observer> Pipeline<O> {
                 ..completion
             });
         }
-        // A cached page is answered from the cache: every store went there too.
+        // A cached page is answered from the cache: every store went there too. One on its way may
+        // have a store that the log did not take.
         let found_at = self.storage.now() + self.front.parts().total();
-        if self.storage.cache.has(found_at, lpn) {
+        let found = self.storage.cache.peek(lpn);
+        let may_be_newer = |found: &Peek| found.is_dirty && self.storage.is_log_over();
+        if found.is_some_and(|found| found.ready_at <= found_at || may_be_newer(&found)) {
             return None;
         }
         let mut parts = self.front.parts_with_log();

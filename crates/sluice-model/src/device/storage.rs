@@ -3,6 +3,7 @@
 
 use super::arrivals::Arrivals;
 use super::back::Back;
+use super::below_log::BelowLog;
 use super::data_cache::{DataCache, Room};
 use super::dram::DeviceDram;
 use super::missed::Missed;
@@ -10,11 +11,11 @@ use super::observer::Observer;
 use crate::cache::{Ahead, Arrival, Evicted, External, Fill};
 use crate::config::{DeviceConfig, HintRule};
 use crate::ftl::Placement;
-use crate::nand::{Origin, ProgramEnd, Served};
+use crate::nand::{Origin, Served};
 use crate::request::{Effects, Op, Trigger};
 use crate::stats::Stats;
-use crate::write_log::{Destage, LogEntry, Programmed, WriteLog};
-use sluice_units::{LINE_BYTES, Lpn, PageLine, Ppn, Ps, Slot};
+use crate::write_log::{LogEntry, WriteLog};
+use sluice_units::{LINE_BYTES, Lpn, PageLine, Ps, Slot};
 use std::ops::Range;
 
 /// Cache, write log and flash, with the device's clock and its counters.
@@ -44,73 +45,6 @@ pub(super) struct Appended {
     pub at: Ps,
     /// How long it took from then on.
     pub dram: Ps,
-}
-
-/// What is below the log, to which compaction moves its lines.
-struct BelowLog<'a, O> {
-    cache: &'a mut DataCache,
-    dram: &'a mut DeviceDram,
-    back: &'a mut Back<O>,
-    /// The device's time, which the log may be ahead of.
-    now: Ps,
-}
-
-impl<O: Observer> Destage for BelowLog<'_, O> {
-    fn is_cached(&self, at: Ps, lpn: Lpn) -> bool {
-        self.cache.has(at, lpn)
-    }
-
-    fn read(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
-        self.back.pass(at.min(self.now), stats);
-        self.back.read(at, lpn, Origin::Log, stats).done_at
-    }
-
-    fn program(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        lines: impl Iterator<Item = (PageLine, LogEntry)> + Clone,
-        stats: &mut Stats,
-    ) -> Programmed {
-        let found = self.cache.peek(lpn);
-        let cached = found.filter(|found| found.ready_at <= at);
-        if cached.is_some() {
-            self.cache.mark_clean(lpn);
-        }
-        let observer = self.back.observer();
-        observer.destages(lpn, cached.is_some(), lines.clone());
-        if self.dram.has_banks() || self.cache.counts_lines() {
-            self.merge(at, cached.map(|found| found.slot), lines);
-        }
-        self.back.pass(at.min(self.now), stats);
-        self.back.write_for_log(at, lpn, stats)
-    }
-
-    fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd {
-        self.back.program_end(at, ppn)
-    }
-}
-
-impl<O> BelowLog<'_, O> {
-    /// Counts the lines that a page is programmed with, and reads them, or the cached page.
-    fn merge(
-        &mut self,
-        at: Ps,
-        cached: Option<Slot>,
-        lines: impl Iterator<Item = (PageLine, LogEntry)>,
-    ) {
-        let mut count = 0;
-        for (_, entry) in lines {
-            count += 1;
-            if cached.is_none() {
-                self.dram.read_logged(at, entry);
-            }
-        }
-        if let Some(slot) = cached {
-            self.dram.move_page(at, slot, Op::Read);
-        }
-        self.cache.count_destage(count);
-    }
 }
 
 impl<O: Observer> Storage<O> {
@@ -228,16 +162,21 @@ impl<O: Observer> Storage<O> {
         self.advance(compacted.max(idle_at));
     }
 
-    /// Appends a line of the host to the log, if there is a log. It reached the device at `at`, and
-    /// its turn comes at `from`.
+    /// Appends a line of the host to the log, if there is a log that takes it. It reached the device
+    /// at `at`, and its turn comes at `from`.
     pub fn append(&mut self, at: Ps, from: Ps, lpn: Lpn, line: PageLine) -> Option<Appended> {
         let (log, mut below, stats) = self.log_and_below()?;
-        let (appended_at, entry) = log.append(from, lpn, line, &mut below, stats);
+        let (appended_at, entry) = log.append(from, lpn, line, &mut below, stats)?;
         self.back.observer().appended(entry);
         Some(Appended {
             at: appended_at,
             dram: self.dram.append(at, appended_at, entry),
         })
+    }
+
+    /// Whether the log takes no line any more, so that stores go to the cache.
+    pub fn is_log_over(&self) -> bool {
+        self.log.as_ref().is_some_and(WriteLog::is_over)
     }
 
     /// The log's newest entry of a line.
@@ -290,7 +229,7 @@ impl<O: Observer> Storage<O> {
         };
         self.stats.deactivated += 1;
         if effects.set_aside(page) {
-            self.cache.mark_dirty(page);
+            self.cache.set_dirty(page, true);
         }
     }
 
@@ -349,8 +288,10 @@ impl<O: Observer> Storage<O> {
         if self.evicts_behind {
             return self.write(at, lpn);
         }
-        self.drop_logged(lpn);
-        self.left_at = self.back.write_awaited(at, lpn, &mut self.stats);
+        if let Some(free_at) = self.back.write_awaited(at, lpn, &mut self.stats) {
+            self.drop_logged(lpn);
+            self.left_at = free_at;
+        }
     }
 
     /// When the place of the page that left last is free for another, `at` at the earliest.
@@ -358,12 +299,13 @@ impl<O: Observer> Storage<O> {
         self.left_at.max(at)
     }
 
-    /// Writes the page to flash, whole and as new as it gets: what the log has of it is void.
-    /// Nobody waits for the program.
+    /// Writes the page to flash, whole and as new as it gets: what the log has of it is void, unless
+    /// flash refuses the page. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: Lpn) {
-        self.drop_logged(lpn);
-        self.back
-            .write(at, lpn, Placement::default(), &mut self.stats);
+        let stats = &mut self.stats;
+        if self.back.write(at, lpn, Placement::default(), stats) {
+            self.drop_logged(lpn);
+        }
     }
 
     /// Writes the page to where the host wants it. Says when it is in a place that the device has
@@ -382,10 +324,10 @@ impl<O: Observer> Storage<O> {
     /// is dirty as before.
     pub fn flush(&mut self, at: Ps, slot: Slot, lpn: Lpn) -> Option<Ps> {
         self.stats.flushes += 1;
-        self.cache.mark_dirty(lpn);
+        self.cache.set_dirty(lpn, true);
         let done_at = self.back.flush(at, lpn, &mut self.stats)?;
         self.drop_logged(lpn);
-        self.cache.mark_clean(lpn);
+        self.cache.set_dirty(lpn, false);
         self.cache.count_program(slot);
         Some(done_at)
     }
@@ -404,7 +346,6 @@ impl<O: Observer> Storage<O> {
     /// Writes the page for a store, which may wait for the program: what it waits for then.
     pub fn write_for_store(&mut self, at: Ps, lpn: Lpn) -> Option<Served> {
         if self.awaits_programs {
-            self.drop_logged(lpn);
             let (back, stats) = (&mut self.back, &mut self.stats);
             let served = back.write_through(at, lpn, Placement::default(), stats);
             return Some(served.unwrap_or(Served::at_once(at)));
@@ -416,12 +357,17 @@ impl<O: Observer> Storage<O> {
     /// Writes the cached page through, since a store changed it.
     pub fn write_through(&mut self, at: Ps, slot: Slot, lpn: Lpn) -> Option<Served> {
         self.stats.write_throughs += 1;
-        self.cache.count_program(slot);
         self.pass();
         let served = self.write_for_store(at, lpn);
-        // The whole page went, with what the host may have reported late, or worn flash refused it.
-        self.cache.set_dirty(lpn, self.back.is_read_only());
+        self.written_through(slot, lpn);
         served
+    }
+
+    /// The whole cached page went to flash, with what the host may have reported late, or worn
+    /// flash refused it.
+    pub fn written_through(&mut self, slot: Slot, lpn: Lpn) {
+        self.cache.count_program(slot);
+        self.cache.set_dirty(lpn, self.back.is_read_only());
     }
 
     /// Lets a page be the next to leave. Says whether it is there, and was not so already.
@@ -446,7 +392,7 @@ impl<O: Observer> Storage<O> {
     /// The host found out late that the page had been written.
     pub fn written_late(&mut self, lpn: Lpn) {
         self.drop_logged(lpn);
-        if !self.cache.mark_dirty(lpn) {
+        if !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;
             self.write(self.now, lpn);
         }

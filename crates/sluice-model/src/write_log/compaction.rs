@@ -24,14 +24,15 @@ pub(crate) trait Destage {
     /// Reads the page from flash into a coalescing buffer. Says when it is there.
     fn read(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps;
 
-    /// Programs the page, merged with its lines of the log: each line with its newest entry.
+    /// Programs the page, merged with its lines of the log: each line with its newest entry. `None`
+    /// if worn flash refuses it.
     fn program(
         &mut self,
         at: Ps,
         lpn: Lpn,
         lines: impl Iterator<Item = (PageLine, LogEntry)> + Clone,
         stats: &mut Stats,
-    ) -> Programmed;
+    ) -> Option<Programmed>;
 
     /// What is known at `at` of the end of a program.
     fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd;
@@ -62,6 +63,8 @@ pub(super) struct Compaction {
     cursor: u32,
     /// When it starts, as long as it has not.
     start: Option<Ps>,
+    /// Whether flash has refused a page, whose lines stay where they are. It will refuse all others.
+    refused: bool,
 }
 
 impl Compaction {
@@ -72,12 +75,18 @@ impl Compaction {
             lines_per_page,
             cursor: 0,
             start: None,
+            refused: false,
         }
     }
 
     pub fn begin(&mut self, at: Ps) {
         self.cursor = 0;
         self.start = Some(at);
+    }
+
+    /// Whether flash has refused a page: the buffer is not free at the end.
+    pub fn was_refused(&self) -> bool {
+        self.refused
     }
 
     /// When the next event is due, or `None` if there is none left.
@@ -107,7 +116,10 @@ impl Compaction {
             }
             at
         };
-        while self.events.len() < self.coalescing_buffers && self.cursor < index.pages() {
+        while self.events.len() < self.coalescing_buffers
+            && self.cursor < index.pages()
+            && !self.refused
+        {
             self.load(at, PageId(self.cursor), index, below, stats);
             self.cursor += 1;
         }
@@ -133,7 +145,7 @@ impl Compaction {
         }
     }
 
-    /// Programs a page, unless it was dropped.
+    /// Programs a page, unless it was dropped. One that flash refuses stays in the buffer.
     fn program<D: Destage>(
         &mut self,
         at: Ps,
@@ -144,10 +156,15 @@ impl Compaction {
     ) {
         let (lpn, lines) = index.page(id);
         if lines > 0 {
+            let Some(programmed) = below.program(at, lpn, index.lines(id), stats) else {
+                stats.write_log.refused += 1;
+                self.refused = true;
+                self.events.push(Reverse((at, id, Event::Ended)));
+                return;
+            };
             index.set_flushed(id);
             stats.write_log.pages_flushed += 1;
             stats.write_log.lines_flushed += u64::from(lines);
-            let programmed = below.program(at, lpn, index.lines(id), stats);
             self.end(id, programmed);
         }
     }

@@ -9,6 +9,10 @@
 //! The background work is played forward when time passes, in the order of its events, so that it
 //! meets demand reads where they are. Only a store that waits needs to know the end of
 //! a compaction: it plays the rest at once, and later reads queue below that.
+//!
+//! Worn flash refuses pages. Their lines stay in the log, which finds them as before: the device
+//! has acknowledged them. Their buffer is never free again and no other is compacted, so that the
+//! log takes lines until all buffers are full, and none from then on.
 
 mod compaction;
 mod index;
@@ -74,7 +78,7 @@ impl WriteLog {
     }
 
     /// Appends a line. Returns when it is in the log, at once or when a buffer is free, and where
-    /// it is there.
+    /// it is there. `None` if all buffers are full, of lines that flash refuses.
     pub fn append<D: Destage>(
         &mut self,
         now: Ps,
@@ -82,9 +86,12 @@ impl WriteLog {
         line: PageLine,
         below: &mut D,
         stats: &mut Stats,
-    ) -> (Ps, LogEntry) {
-        while self.full == self.buffers.len() {
+    ) -> Option<(Ps, LogEntry)> {
+        while self.full == self.buffers.len() && !self.is_over() {
             self.step(below, stats);
+        }
+        if self.is_over() {
+            return None;
         }
         let at = now.max(self.open_at);
         if at > now {
@@ -107,7 +114,12 @@ impl WriteLog {
         if self.appended == self.lines {
             self.close_open(at);
         }
-        (at, entry)
+        Some((at, entry))
+    }
+
+    /// Whether it takes no line any more: all buffers are full, of lines that flash refuses.
+    pub fn is_over(&self) -> bool {
+        self.full == self.buffers.len() && self.due == Ps::MAX
     }
 
     /// Counts the open buffer as full, if it has anything, so that it is compacted.
@@ -126,11 +138,11 @@ impl WriteLog {
         }
     }
 
-    /// Compacts everything, the open buffer too. Returns when that is done.
+    /// Compacts everything that flash takes, the open buffer too. Returns when that is done.
     pub fn settle<D: Destage>(&mut self, now: Ps, below: &mut D, stats: &mut Stats) -> Ps {
         self.close(now, below, stats);
         let mut at = now;
-        while self.full > 0 {
+        while self.due < Ps::MAX {
             at = self.due;
             self.step(below, stats);
         }
@@ -180,8 +192,13 @@ impl WriteLog {
         }
     }
 
-    /// Frees the oldest buffer, all of which is in flash, and goes on with the next.
+    /// Frees the oldest buffer, all of which is in flash, and goes on with the next; neither if
+    /// flash has refused a page.
     fn reclaim(&mut self, at: Ps, stats: &mut Stats) {
+        if self.compaction.was_refused() {
+            self.due = Ps::MAX;
+            return;
+        }
         stats.write_log.compactions += 1;
         let buffer = &mut self.buffers[self.oldest];
         self.index_bytes -= buffer.bytes();

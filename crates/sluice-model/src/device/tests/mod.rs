@@ -5,6 +5,7 @@ mod contents;
 mod host;
 mod questions;
 mod settings;
+mod worn;
 
 use super::*;
 use crate::config::{DeviceConfig, Precondition};

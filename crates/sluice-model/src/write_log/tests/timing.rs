@@ -13,6 +13,7 @@ fn compaction_takes_a_read_and_a_program_for_each_round() {
         for lpn in 0..pages {
             assert_eq!(
                 log.append(start, Lpn(lpn), PageLine(3), &mut flash, &mut stats)
+                    .unwrap()
                     .0,
                 start
             );
@@ -93,6 +94,7 @@ fn a_store_waits_when_no_buffer_is_free() {
         for lpn in 0..8 {
             assert_eq!(
                 log.append(Ps::ZERO, Lpn(lpn), PageLine(0), &mut flash, &mut stats)
+                    .unwrap()
                     .0,
                 Ps::ZERO
             );
@@ -100,6 +102,7 @@ fn a_store_waits_when_no_buffer_is_free() {
         log.run(now, &mut flash, &mut stats);
         assert_eq!(
             log.append(now, Lpn(8), PageLine(0), &mut flash, &mut stats)
+                .unwrap()
                 .0,
             at
         );
@@ -129,6 +132,7 @@ fn waiting_stores_keep_their_order() {
         log.run(now, &mut flash, &mut stats);
         assert_eq!(
             log.append(now, Lpn(9), PageLine(0), &mut flash, &mut stats)
+                .unwrap()
                 .0,
             end
         );
@@ -172,6 +176,7 @@ fn a_buffer_of_dropped_pages_needs_no_flash() {
     log.run(Ps(5), &mut flash, &mut stats);
     assert_eq!(
         log.append(Ps(5), Lpn(3), PageLine(1), &mut flash, &mut stats)
+            .unwrap()
             .0,
         Ps(5)
     );
