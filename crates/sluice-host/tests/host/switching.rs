@@ -421,10 +421,11 @@ fn who_waited_at_a_barrier_does_not_get_the_time_back() {
     }
 }
 
-/// Threads that sleep for a time of their own, meet at a barrier, and compute. Who is done is noted.
+/// Threads that sleep for a time of their own, meet at a barrier, and compute.
 struct Meeting {
     sleeps: Vec<u64>,
     steps: Vec<u32>,
+    /// Those that have ended, in that order.
     done: Vec<u32>,
 }
 

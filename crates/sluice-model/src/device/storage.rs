@@ -162,8 +162,8 @@ impl<O: Observer> Storage<O> {
         self.advance(compacted.max(idle_at));
     }
 
-    /// Appends a line of the host to the log, if there is a log that takes it. It reached the device
-    /// at `at`, and its turn comes at `from`.
+    /// Appends a line of the host to the log, if there is a log that takes it. It reached the
+    /// device at `at`, and its turn comes at `from`.
     pub fn append(&mut self, at: Ps, from: Ps, lpn: Lpn, line: PageLine) -> Option<Appended> {
         let (log, mut below, stats) = self.log_and_below()?;
         let (appended_at, entry) = log.append(from, lpn, line, &mut below, stats)?;
@@ -299,8 +299,8 @@ impl<O: Observer> Storage<O> {
         self.left_at.max(at)
     }
 
-    /// Writes the page to flash, whole and as new as it gets: what the log has of it is void, unless
-    /// flash refuses the page. Nobody waits for the program.
+    /// Writes the page to flash, whole and as new as it gets: what the log has of it is void,
+    /// unless flash refuses the page. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: Lpn) {
         let stats = &mut self.stats;
         if self.back.write(at, lpn, Placement::default(), stats) {

@@ -63,7 +63,7 @@ pub(super) struct Compaction {
     cursor: u32,
     /// When it starts, as long as it has not.
     start: Option<Ps>,
-    /// Whether flash has refused a page, whose lines stay where they are. It will refuse all others.
+    /// Whether flash has refused a page, whose lines stay where they are. It refuses all others.
     refused: bool,
 }
 

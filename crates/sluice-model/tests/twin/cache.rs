@@ -9,7 +9,7 @@ pub struct Page {
     pub lpn: u32,
     pub dirty: bool,
     pub pinned: bool,
-    /// Brought in before anybody asked, and not accessed since; and whether it counts as prefetched.
+    /// Brought in before anybody asked, and not accessed since; whether it counts as prefetched.
     pub ahead: Option<bool>,
     /// When it went cold, if it is.
     pub cold: Option<u64>,

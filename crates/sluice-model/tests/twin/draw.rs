@@ -121,7 +121,7 @@ fn is_small(raw: &RawConfig) -> bool {
     DeviceConfig::new(raw).is_ok_and(|config| config.pages == PAGES)
 }
 
-/// Of so many devices: the parameters that have the value of their own in all but fewer than so many.
+/// Parameters that have another value than their own in fewer than `least` of so many devices.
 pub fn rarely_drawn(devices: u64, least: usize) -> Vec<(&'static str, usize)> {
     let all: Vec<DeviceConfig> = (0..devices).map(drawn).collect();
     let others = PARAMS.iter().filter(|param| is_drawn(param)).map(|param| {
