@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 # Names are imported when they are first used: NumPy and what reads results take longer to import
 # than most commands need to begin. Typing tools and this module read the same list of them.
 with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as _list:
-    _FROM = {words[3]: words[1] for words in map(str.split, _list) if words[:1] == ["from"]}
+    _FROM = {words[3]: words[1] for words in map(str.split, _list)
+             if words[:1] == ["from"] and words[1] != __name__}
 
 __all__ = sorted(_FROM)
 
 
 def __getattr__(name: str) -> Any:
     if f"{__name__}.{name}" in _FROM.values():
-        # As `sluice.trace.STORE`, which typing tools know without an import of its own.
+        # As `sluice.trace.STORE`, which needs no import of its own.
         return import_module(f"{__name__}.{name}")
     if name not in _FROM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,7 @@
 """What the package has, and where: typing tools read it, and the package itself does."""
 
+from sluice import errors as errors
+from sluice import trace as trace
 from sluice.device import Device as Device
 from sluice.errors import BadValueError as BadValueError
 from sluice.errors import BusyError as BusyError
@@ -48,3 +50,5 @@ from sluice.simulation import simulate_fabric as simulate_fabric
 from sluice.simulation import simulate_system as simulate_system
 from sluice.trace import Trace as Trace
 from sluice.trace import read_trace as read_trace
+
+__all__: list[str]

@@ -1,15 +1,22 @@
 """Types of the native module; its documentation is in crates/sluice-py/src/lib.rs."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 
+__all__ = [
+    "Device", "PolicyEvent", "TraceReader", "fabric_params", "fabrics", "host_params",
+    "optimum", "params", "policies", "policy_misses", "presets", "replay", "resolve",
+    "resolve_system", "simulate", "simulate_fabric", "simulate_system", "systems", "version",
+]
+
 _Told = Callable[[int, int | None], None]
 
+@final
 class PolicyEvent:
     @property
     def now_ps(self) -> int: ...
@@ -22,15 +29,16 @@ class PolicyEvent:
     @property
     def trigger(self) -> str: ...
 
+@final
 class Device:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         device: str,
         overrides: Mapping[str, object] | None,
         seed: int,
         policy: Callable[[PolicySpace], Policy] | None,
         prefetcher: Callable[[PrefetchSpace], Prefetcher] | None,
-    ) -> None: ...
+    ) -> Device: ...
     def access(
         self,
         addresses: npt.NDArray[np.uint64],
@@ -51,12 +59,13 @@ class Device:
     def now_ns(self) -> float: ...
     def stats(self) -> str: ...
 
+@final
 class TraceReader:
     accesses: int
     cpus: list[int]
     unfinished: str | None
     header: str
-    def __init__(self, path: str) -> None: ...
+    def __new__(cls, path: str) -> TraceReader: ...
     def read(self, start: int, count: int) -> bytes: ...
 
 def version() -> str: ...
@@ -96,7 +105,7 @@ def simulate_system(
 def simulate(
     device: str,
     overrides: Mapping[str, object] | None = None,
-    workload: str = "chase",
+    workload: str = ...,
     hits: str = "all",
     seed: int = 1,
     bound: bool = False,

@@ -190,7 +190,8 @@ def _whole(key: str, given: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 def _truths(given: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     values = array("writes", given)
     try:
-        is_good = values.dtype.kind == "b" or bool(np.isin(values, (0, 1)).all())
+        # Complex numbers and spans of time may equal 0 and 1, too.
+        is_good = values.dtype.kind in "biufO" and bool(np.isin(values, (0, 1)).all())
     except TypeError:
         # What pandas has where a value is missing, and records, compare with nothing.
         is_good = False

@@ -8,7 +8,8 @@ import weakref
 import numpy as np
 import numpy.typing as npt
 
-from sluice.errors import BadValueError, Error
+from sluice.errors import Error
+from sluice.seeds import whole
 
 _WHY = {
     errno.ENODEV: "this program is not under `sluice run`",
@@ -22,16 +23,15 @@ def alloc(size: int) -> npt.NDArray[np.uint8]:
 
     Only under ``sluice run``, whatever else it places; with ``--place explicit`` nothing else is on
     the device. The memory is given back when the last array that uses it is gone. Raises
-    :class:`sluice.BadValueError` for a size below one byte, and :class:`sluice.Error` where there
-    is no device or no room.
+    :class:`sluice.BadValueError` for what is no size of one byte or more, and
+    :class:`sluice.Error` where there is no device or no room.
 
     >>> import sluice
     >>> sluice.alloc(4096)                  # not under `sluice run`
     Traceback (most recent call last):
     sluice.errors.Error: no memory of the device: this program is not under `sluice run`
     """
-    if size < 1:
-        raise BadValueError(f"bad size {size}: expected at least one byte")
+    size = whole("size", size, 2**63 - 1, 1)
     library = ctypes.CDLL(None, use_errno=True)
     take = getattr(library, "sluice_alloc", None)
     address = None

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sluice import _core
 from sluice.errors import ControlError, InputError, RunError
 from sluice.overrides import given
 from sluice.paths import Name, text
@@ -34,7 +35,8 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
     where this process' output goes, or with ``capture`` into ``.output`` and ``.errors`` of the
     result. With ``profile``, ``.profile`` has the misses by allocation and by thread: of
     allocations of 64 KiB and more, or from a size such as ``"4KiB"`` on. Raises
-    :class:`sluice.InputError` for what ``sluice run`` refuses, and
+    :class:`sluice.ConfigError` for a device that cannot be, :class:`sluice.InputError` for
+    what else ``sluice run`` refuses (it prints why, unless there is ``capture``), and
     :class:`sluice.RunError` with ``status`` and ``result`` for a program that ended
     with another status than 0.
 
@@ -52,8 +54,11 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
                          f" {command.split()!r}")
     words = [os.fsdecode(word) for word in command]
     seed = checked(seed)
-    values = given(overrides).items()
-    sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
+    values = given(overrides)
+    # The command would refuse it too, but say so on its standard error alone.
+    _core.resolve(text(device), {key: value for key, value in values.items()
+                                 if not str(key).startswith("host.")})
+    sets = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     if profile:
         sets.append("--profile" if profile is True else f"--profile={profile}")
     with tempfile.TemporaryDirectory(prefix="sluice-run-") as folder:
@@ -64,7 +69,8 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
         stats = out / "stats.json"
         if not stats.is_file():
             raise InputError(_last(done.stderr) if capture else
-                             f"`sluice run` refused, as it said; status {done.returncode}")
+                             f"`sluice run` refused, and printed why; status {done.returncode}."
+                             " With capture=True the reason stands here")
         result = Result(json.loads(stats.read_text(encoding="utf-8")))
     if capture:
         result.output, result.errors = done.stdout, done.stderr

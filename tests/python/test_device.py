@@ -7,7 +7,9 @@ import pickle
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,8 @@ def test_keywords_name_one_key_each() -> None:
     ({"addresses": [0, 64], "writes": pandas.Series([True, None], dtype="boolean")},
      "bad writes: expected true and false"),
     ({"addresses": [0], "writes": np.zeros(1, [("a", "i4")])}, "bad writes: expected true"),
+    ({"addresses": [0], "writes": [1 + 0j]}, "bad writes: expected true"),
+    ({"addresses": [0], "writes": np.ones(1, "m8[ns]")}, "bad writes: expected true"),
     ({"addresses": [0], "sizes": [0]}, "1 byte or more"),
     ({"addresses": [0, 64], "at_ns": [5.0, 4.0]}, "never go back, from 5 on"),
     ({"addresses": [0], "at_ns": [float("nan")]}, "never go back"),
@@ -213,6 +217,32 @@ def test_others_run_meanwhile_and_ctrl_c_ends_it() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
                           timeout=120, check=True)
     assert done.stdout == "interrupted True\n"
+
+
+# What C calls at the end says so, and waits. The thread finds meanwhile that Python is gone.
+LEFT = f"""
+import ctypes, threading, numpy, sluice
+c = ctypes.CDLL(None)
+c.strdup.restype = ctypes.c_void_p
+for call, given in [(c.getchar, None), (c.perror, ctypes.c_void_p(c.strdup(b"gone")))]:
+    c.__cxa_atexit(ctypes.cast(call, ctypes.c_void_p), given, None)
+device, pages = sluice.Device("cylon", {SMALL}), numpy.zeros(40_000_000, dtype=numpy.uint64)
+threading.Thread(target=device.access, args=(pages,), daemon=True).start()
+while not device._lock.locked():
+    pass
+"""
+
+
+def test_the_end_of_the_interpreter_ends_it_without_a_word() -> None:
+    with subprocess.Popen([sys.executable, "-c", LEFT], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as child:
+        assert child.stderr.readline().startswith(b"gone: ")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and any(
+                stat.read_text().rpartition(")")[2].split()[0] == "R"
+                for stat in Path(f"/proc/{child.pid}/task").glob("*/stat")):
+            time.sleep(0.01)
+        assert child.communicate(timeout=60) == (None, b"") and child.returncode == 0
 
 
 @pytest.mark.parametrize(("key", "value"), [

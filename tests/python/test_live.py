@@ -58,6 +58,12 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.run("true")
     with pytest.raises(sluice.InputError, match="cache.polcy"):
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
+    # The reason is there without what the command prints, and where it can be it has parts.
+    with pytest.raises(sluice.UnknownKeyError, match="did you mean `cache.policy`") as unknown:
+        sluice.run(["true"], overrides={"cache.polcy": "lru", "host.on_long_delay": "spin"})
+    assert unknown.value.key == "cache.polcy"
+    with pytest.raises(sluice.InputError, match="printed why; status 2. With capture=True"):
+        sluice.run(["/no/such/program"], overrides=DEVICE)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
     with pytest.raises(sluice.BadValueError, match="bad value for `pid`: '--help'"):

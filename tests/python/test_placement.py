@@ -36,7 +36,7 @@ part = table[5:]
 del table
 assert part.sum() == sum(range(5, len(part) + 5))
 del part
-for size in (0, 1 << 40):
+for size in (0, 1.5, (1 << 64) + 4096, 1 << 40):
     try:
         sluice.alloc(size)
     except sluice.Error as why:
@@ -75,7 +75,8 @@ def test_memory_by_name_is_an_array(trap: str) -> None:
     """It alone is on the device, and goes with its last user."""
     told, result = run(trap, ["explicit"], [EXPLICIT])
     assert told.splitlines() == [
-        "bad size 0: expected at least one byte",
+        *(f"bad value for `size`: {size}; expected a whole number from 1 to {2**63 - 1}"
+          for size in (0, 1.5, 2**64 + 4096)),
         "no memory of the device: the device is full (raise device.capacity)",
     ]
     assert result["memory"]["placed_bytes"] == 0

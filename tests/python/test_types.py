@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -62,3 +64,22 @@ def test_a_module_is_there_before_one_of_its_functions_was_used() -> None:
                           check=False)
     assert (done.stdout, done.stderr) == ("1 True False\n", "")
     assert_type(sluice.trace.STORE, int)
+    assert_type(sluice.errors.ExperimentError("x"), sluice.errors.ExperimentError)
+
+
+def test_every_name_is_known() -> None:
+    names = sluice.__all__
+    assert_type(names, list[str])
+    assert {"Device", "read_trace"} < set(names) and "trace" not in names
+
+
+def test_the_native_module_is_what_its_types_say(tmp_path: Path) -> None:
+    """Its package lies in the path once: an installed one may be another."""
+    package = Path(sluice.__file__).parents[1]
+    alone = tmp_path / "mypy.ini"
+    alone.write_text("[mypy]\n")
+    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", alone,
+                           "sluice._core"], capture_output=True, text=True, check=False,
+                          cwd=tmp_path, env=os.environ | {"MYPYPATH": str(package),
+                                                          "PYTHONPATH": str(package)})
+    assert done.returncode == 0, done.stdout

@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::event::PyEvent;
+use crate::python::attached;
 use crate::raised::Raised;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -64,7 +65,7 @@ impl PyPolicy {
         if self.failed {
             return None;
         }
-        let result = Python::attach(|py| work(self.policy.bind(py)));
+        let result = attached(|py| work(self.policy.bind(py)));
         result
             .map_err(|error| {
                 self.failed = true;
@@ -79,7 +80,7 @@ impl PyPolicy {
         event: &Event,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        let kept = Python::attach(|py| self.event.clone_ref(py));
+        let kept = attached(|py| self.event.clone_ref(py));
         self.call(|policy| {
             kept.borrow_mut(policy.py()).0 = *event;
             work(policy)
@@ -122,7 +123,7 @@ impl External for PyPolicy {
     fn victim(&mut self, event: &Event, set: Set, slots: &mut dyn Candidates) -> Option<Slot> {
         let (mut slots, raised) = (slots, self.raised.clone());
         let answer = NonNull::from(&mut slots).cast::<()>();
-        let ask = Python::attach(|py| self.evictable.clone_ref(py));
+        let ask = attached(|py| self.evictable.clone_ref(py));
         let found = self.call_for(event, |policy| {
             let py = policy.py();
             ask.borrow_mut(py).0 = Some(Answer(answer));
@@ -142,7 +143,7 @@ impl External for PyPolicy {
                 "victim of set {} answered slot {}, which may not leave",
                 set.0, found.0
             );
-            Python::attach(|py| raised.keep(errors::policy(py, &message)));
+            attached(|py| raised.keep(errors::policy(py, &message)));
             self.failed = true;
             return None;
         }

@@ -1,6 +1,7 @@
 //! Prefetchers written in Python.
 
 use crate::errors;
+use crate::python::attached;
 use crate::raised::Raised;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
@@ -46,7 +47,7 @@ impl PyPrefetcher {
         if self.failed {
             return None;
         }
-        Python::attach(|py| call(self.prefetcher.bind(py)))
+        attached(|py| call(self.prefetcher.bind(py)))
             .map_err(|error| {
                 self.failed = true;
                 self.raised.keep(error);

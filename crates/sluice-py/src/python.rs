@@ -32,6 +32,16 @@ impl Progress {
     }
 }
 
+/// Runs `work` with the interpreter's lock. A thread that is still here when the interpreter has
+/// ended waits for the end of the process, as Python's own do.
+pub fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    Python::try_attach(work).unwrap_or_else(|| {
+        loop {
+            std::thread::park();
+        }
+    })
+}
+
 /// Runs `work` without the interpreter's lock. Now and then it says how much is done, and is
 /// answered whether to stop: after Ctrl-C, or what the user's function raised.
 pub fn detached<T: Send>(
@@ -42,7 +52,7 @@ pub fn detached<T: Send>(
     let (result, signal) = py.detach(|| {
         let signal = RefCell::new(None);
         let stop = |done| {
-            let heard = Python::attach(|py| {
+            let heard = attached(|py| {
                 py.check_signals()?;
                 progress.tell(py, done)
             });
