@@ -21,14 +21,15 @@ type Handler = extern "C" fn(i32);
 /// command, which has to print the result: the terminal sends them to the program as well.
 pub fn forward_to(program: u32, passed_on: &'static [i32]) {
     PROGRAM.store(program as i32, Relaxed);
-    // SAFETY: no handler runs.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_IGN);
-        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-    }
     let handler: Handler = pass_on;
     for &signal in passed_on {
         set_unless_ignored(signal, handler as *const () as usize);
+    }
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        if !passed_on.contains(&signal) {
+            // SAFETY: no handler runs.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
     }
 }
 

@@ -72,12 +72,17 @@ pub fn run(qemu: &Qemu, plugin: Plugin, program: &[OsString]) -> Result<Emulated
     }
     arguments.push(path.into());
     arguments.extend_from_slice(&program[1..]);
-    execute(qemu, plugin, &arguments)
+    execute(qemu, plugin, &arguments, &signals::ENDING)
 }
 
-/// Runs QEMU to its end with the plugin.
-pub fn execute(qemu: &Qemu, plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
-    start(qemu, plugin, arguments, |_| (), &signals::ENDING)?.wait()
+/// Runs QEMU to its end with the plugin. The signals of `passed_on` end it.
+pub fn execute(
+    qemu: &Qemu,
+    plugin: Plugin,
+    arguments: &[OsString],
+    passed_on: &'static [i32],
+) -> Result<Emulated, Error> {
+    start(qemu, plugin, arguments, |_| (), passed_on)?.wait()
 }
 
 /// A QEMU that runs with the plugin.

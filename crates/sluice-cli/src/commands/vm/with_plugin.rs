@@ -30,6 +30,8 @@ const LOW_MAX: u64 = 2 << 30;
 const BLOCK: u64 = 256 << 10;
 /// What the demo's guest runs by default: twice its cache, with four accesses of each page.
 const DEMO_CHASE: &str = "sluice workload chase --size 32MiB --stride 1024 --passes 2";
+/// What ends QEMU.
+const SIGNALS: &[i32] = &signals::ENDING_OR_CTRL_C;
 const DEMO_CACHE: &str = "cache.capacity=16MiB";
 /// From here on QEMU gives plugins the guest's own physical addresses.
 const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
@@ -75,7 +77,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             command: &command,
             json: args.live.result.json,
         };
-        let emulated = execute(qemu, recording.plugin()?, &arguments)?;
+        let emulated = execute(qemu, recording.plugin()?, &arguments, SIGNALS)?;
         return recording.finish(emulated);
     }
     let cpus = given.cpus;
@@ -90,7 +92,10 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     .prepare()?;
     place(&mut ready.plugin, &machine);
     let (emulated, ended) = match guest {
-        None => (execute(qemu, ready.plugin.clone(), &arguments)?, None),
+        None => {
+            let plugin = ready.plugin.clone();
+            (execute(qemu, plugin, &arguments, SIGNALS)?, None)
+        }
         Some(guest) => {
             let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.result.json)?;
             (emulated, Some(ended))
@@ -121,8 +126,8 @@ fn boot(
     arguments: &[OsString],
     quiet: bool,
 ) -> Result<(Emulated, demo::Ended), Error> {
-    let (plugin, signals) = (ready.plugin.clone(), &signals::ENDING_OR_CTRL_C);
-    let mut qemu = start(qemu, plugin, arguments, demo::piped, signals)?;
+    let plugin = ready.plugin.clone();
+    let mut qemu = start(qemu, plugin, arguments, demo::piped, SIGNALS)?;
     let booting = guest.started(qemu.child(), || None, quiet);
     let mut emulated = qemu.wait()?;
     let ended = booting.end(ready.folder());

@@ -1,6 +1,7 @@
 //! What is left when a part of a guest's run is killed: no process, and no session.
 
 use super::my_turn;
+use super::several::stand_in;
 use crate::sluice::{Running, Sluice};
 use std::time::{Duration, Instant};
 
@@ -77,4 +78,29 @@ fn qemu_ends_with_the_command_and_so_does_its_session() {
     await_some(SOON, "its session is left", || {
         (!session.exists()).then_some(())
     });
+}
+
+/// Ctrl-C that this command alone was sent ended nothing: it ignored what it had to pass on.
+#[test]
+fn each_signal_that_asks_for_an_end_reaches_qemu() {
+    let qemu = stand_in();
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let mut command = Sluice::command();
+        command.args(["vm", "--accel", "tcg", "--qemu", &qemu, "--json"]);
+        command.args(["--set", "device.capacity=128MiB", "--", "-kernel", "wait"]);
+        let running = Running::start(&mut command);
+        let status = format!("/proc/{}/status", running.id());
+        // Since then it has a QEMU to pass signals to.
+        await_some(LIMIT, "it has started nothing", || {
+            let text = std::fs::read_to_string(&status).ok()?;
+            let ignored = text.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+            let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+            (ignored & 1 << (libc::SIGQUIT - 1) != 0).then_some(())
+        });
+        // SAFETY: no pointers; the process is our own child.
+        unsafe { libc::kill(running.id(), signal) };
+        let out = running.finish();
+        assert_eq!(out.signal(), Some(signal), "{out:#?}");
+        assert_eq!(out.json()["exit"]["signal"], signal);
+    }
 }

@@ -15,7 +15,7 @@ const FAST: &str = "20us";
 const SLOW: &str = "80us";
 
 /// A program that says it is QEMU, and uses the memory of each device as its number says.
-fn stand_in() -> String {
+pub fn stand_in() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/several_devices.c");
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("several_devices");
     let mut cc = Command::new("cc");
