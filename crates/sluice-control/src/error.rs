@@ -27,7 +27,7 @@ pub enum Error {
     )]
     NoDevice(u32),
     /// The process has no ring.
-    #[error("process {0} has no control ring; start it with `sluice run --control on`")]
+    #[error("process {0} has no control ring; start it with --control on")]
     NoRing(u32),
     /// No device of the process has the name.
     #[error("process {pid} has no device `{name}`; expected one of: {names}")]
@@ -51,6 +51,12 @@ pub enum Error {
     /// Neither a process under Sluice nor a guest of it.
     #[error("this program is not under Sluice, and no guest with a control ring")]
     NotHere,
+    /// This user may not open a guest's shared memory, in which its ring would be.
+    #[error(
+        "only root may open this guest's control ring, if it has one; root answers other users by \
+         `sluice-guest serve`"
+    )]
+    RootsAlone,
     /// A file is not what it should be.
     #[error("{}: {why}", path.display())]
     Unusable {
@@ -93,7 +99,7 @@ pub enum Error {
     #[error("bad mark {0:?}: expected 1 to 64 letters, digits, `-`, `_` or `.`")]
     MarkName(String),
     /// The session's files are on the host.
-    #[error("marks are set on the host: `sluice ctl PID mark NAME` there")]
+    #[error("marks are set on the host: `sluice ctl PID mark NAME` there, or `reset`")]
     MarkInGuest,
     /// No QEMU with the plugin that listens executes this program.
     #[error("nobody simulates this program: a mark is heard under --simulate alone")]

@@ -12,6 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// A guest's PCI devices.
+const PCI: &str = "/sys/bus/pci/devices";
 /// PCI vendor and device of QEMU's shared memory.
 const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
 
@@ -137,9 +139,13 @@ impl DeviceFiles {
     /// The device of this guest.
     ///
     /// # Errors
-    /// [`Error::NotHere`] if it has none.
+    /// [`Error::NotHere`] if it has none; [`Error::RootsAlone`] if only root can find out.
     pub fn of_guest() -> Result<DeviceFiles, Error> {
-        let devices = std::fs::read_dir("/sys/bus/pci/devices");
+        DeviceFiles::of_guest_in(Path::new(PCI))
+    }
+
+    fn of_guest_in(pci: &Path) -> Result<DeviceFiles, Error> {
+        let devices = std::fs::read_dir(pci);
         let memory = |folder: &PathBuf| {
             let is = |file: &str, what: &str| {
                 std::fs::read_to_string(folder.join(file)).is_ok_and(|text| text.trim() == what)
@@ -166,6 +172,13 @@ impl DeviceFiles {
                 .find(|bar| first_word(bar) == Some(magic))
                 .cloned()
         };
+        let is_closed = |bar: &PathBuf| {
+            let opened = File::open(bar).map_err(|why| why.kind());
+            matches!(opened, Err(ErrorKind::PermissionDenied))
+        };
+        if bars.iter().any(is_closed) {
+            return Err(Error::RootsAlone);
+        }
         let view = of(sluice_abi::STATS_MAGIC).ok_or(Error::NotHere)?;
         let limit = Instant::now() + MEND_LIMIT;
         loop {
@@ -274,6 +287,39 @@ mod tests {
         let why = DeviceFiles::with_view(child.id()).err();
         child.wait().unwrap();
         assert!(matches!(why, Some(Error::Gone)), "{why:?}");
+    }
+
+    /// "No guest with a control ring", a user who is not root read in a guest that has one.
+    #[test]
+    fn a_guest_s_ring_that_only_root_may_open_is_not_called_missing() {
+        let pci = tempfile::tempdir().unwrap();
+        let device = pci.path().join("0000:00:03.0");
+        std::fs::create_dir(&device).unwrap();
+        let [vendor, number] = IVSHMEM;
+        let bar = device.join("resource2");
+        for (path, text) in [
+            (device.join("vendor"), vendor),
+            (device.join("device"), number),
+            (bar.clone(), "no ring"),
+        ] {
+            std::fs::write(path, text).unwrap();
+        }
+        for (path, mode) in [(pci.path(), 0o755), (&device, 0o755), (&bar, 0o600)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let own = DeviceFiles::of_guest_in(pci.path()).err();
+        assert!(matches!(own, Some(Error::NotHere)), "{own:?}");
+        if own_user() != 0 {
+            return;
+        }
+        let folder = pci.path().to_owned();
+        let as_user = move || {
+            // SAFETY: no pointers; the call is of this thread alone, which ends here.
+            unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+            DeviceFiles::of_guest_in(&folder).err()
+        };
+        let others = std::thread::spawn(as_user).join().unwrap();
+        assert!(matches!(others, Some(Error::RootsAlone)), "{others:?}");
     }
 
     /// "Permission denied", it said. Of a program that nobody may read the kernel shows nothing.

@@ -393,7 +393,7 @@ fn a_path_is_taken_from_nobody_but_a_broker_that_was_killed() {
     drop(listening);
     assert!(at("socket").exists());
     let nobody = ask(&at("socket"), &["stats".to_owned()]).expect_err("nobody");
-    assert!(nobody.to_string().contains("refused"), "{nobody}");
+    assert!(matches!(nobody, BrokerError::NoBroker(_)), "{nobody}");
     let again = make("socket").expect("replaced");
     // A broker that is killed while it is asked.
     let asking = std::thread::spawn({

@@ -3,6 +3,7 @@
 use super::error::BrokerError;
 use super::wire::{Ended, REQUEST_MAX, read_answer, send_request};
 use crate::outcome::Outcome;
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::ErrorKind;
@@ -50,7 +51,7 @@ pub fn ask(path: &Path, words: &[String]) -> Result<Outcome, BrokerError> {
 
 /// Connects, if root or this user listens: another user could answer anything.
 fn connected(path: &Path) -> Result<UnixStream, BrokerError> {
-    let failed = |why: rustix::io::Errno| BrokerError::System {
+    let failed = |why: Errno| BrokerError::System {
         path: path.to_owned(),
         why: why.into(),
     };
@@ -60,7 +61,10 @@ fn connected(path: &Path) -> Result<UnixStream, BrokerError> {
     let socket = socket.map_err(failed)?;
     // A queue that is full would hold up for ever.
     set_socket_timeout(&socket, Timeout::Send, Some(HEARD)).map_err(failed)?;
-    connect(&socket, &address).map_err(failed)?;
+    connect(&socket, &address).map_err(|why| match why {
+        Errno::CONNREFUSED => BrokerError::NoBroker(path.to_owned()),
+        why => failed(why),
+    })?;
     let owner = socket_peercred(&socket).map_err(failed)?.uid.as_raw();
     if owner != 0 && owner != sluice_control::own_user() {
         let path = path.to_owned();

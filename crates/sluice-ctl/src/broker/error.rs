@@ -15,6 +15,9 @@ pub enum BrokerError {
     #[error("{}: another broker answers there; end it, or name another path by --socket",
             .0.display())]
     Served(PathBuf),
+    /// A broker has been there, and has ended.
+    #[error("{}: no broker answers there; root starts one by `sluice-guest serve`", .0.display())]
+    NoBroker(PathBuf),
     /// Neither root nor this user listens.
     #[error("{}: user {owner} listens there, and neither root nor this user", path.display())]
     Stranger {

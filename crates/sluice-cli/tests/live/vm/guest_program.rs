@@ -107,10 +107,10 @@ const SAID: [&str; 33] = [
     "status 2 of policy ./policy.so: sluice-guest: bad value for `cache.policy`: \"./policy.so\": \
      a shared object is loaded when the device is made, not while it runs",
     "status 2 of melt: error: unrecognized subcommand 'melt'",
-    "status 2 of user: sluice-guest: this program is not under Sluice, and no guest",
+    "status 2 of user: sluice-guest: only root may open this guest's control ring",
     "status 0 of user: pin 0x8000+0x1000: 0 of 1 pages; 1 pinned already",
     "status 2 of user: sluice-guest: the broker does not allow evict: root chooses",
-    "status 2 of user: sluice-guest: /tmp/broker: Connection refused",
+    "status 2 of user: sluice-guest: /tmp/broker: no broker answers there",
     "status 0 of user: prefetch 0x0+0x4000: 4 of 4 pages",
     "status 2 of serve --socket /tmp: sluice-guest: /tmp: there, and no socket; remove it",
     "status 2 of serve --mode rw: sluice-guest: bad value for --mode: \"rw\"",
