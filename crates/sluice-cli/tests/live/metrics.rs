@@ -132,8 +132,9 @@ fn they_are_what_the_result_says() {
     let running = Running::start(&mut run.prepare(program(&done)));
     let misses = "sluice_misses_total{memory=\"private\"}";
     await_it("it listens", || TcpStream::connect(address).is_ok());
-    // A client that says nothing keeps nobody waiting for long.
-    let _silent = TcpStream::connect(address).expect("it listens");
+    // Clients that say nothing keep nobody waiting: each had been given 2 s before the next.
+    let silent = || TcpStream::connect(address).expect("it listens");
+    let _silent: Vec<TcpStream> = (0..100).map(|_| silent()).collect();
     let mut before = scrape(address);
     await_it("no misses", || {
         let now = scrape(address);

@@ -8,6 +8,7 @@ mod text;
 
 use crate::error::{ArgumentError, Error};
 use file::MetricsFile;
+use http::{Client, Heard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -23,6 +24,8 @@ pub use text::About;
 const PERIOD: Duration = Duration::from_secs(1);
 /// A client that could not be taken is looked at again after this.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Clients that have not said all yet, at most. The one that has waited longest goes first.
+const CLIENTS: usize = 64;
 /// Of a run with so many processes that reading them takes long, less often: one part of so many
 /// of the time goes into it at most.
 const SHARE: u32 = 20;
@@ -79,6 +82,7 @@ impl Metrics {
             session: session.to_owned(),
             about,
             stopped,
+            clients: Vec::new(),
         };
         let thread = std::thread::Builder::new().name("metrics".into());
         let thread = thread.spawn(move || publisher.run());
@@ -121,6 +125,8 @@ struct Publisher {
     session: PathBuf,
     about: About,
     stopped: UnixStream,
+    /// Clients that have not said all yet, the earliest first.
+    clients: Vec<Client>,
 }
 
 impl Publisher {
@@ -154,31 +160,44 @@ impl Publisher {
     /// Waits for a client, or for the time of a file. Says whether it is the end.
     fn wait(&self, next: Instant) -> bool {
         let mut wanted = vec![PollFd::new(&self.stopped, PollFlags::IN)];
-        let clients = self.listeners.iter();
-        wanted.extend(clients.map(|each| PollFd::new(each, PollFlags::IN)));
-        let left = next.saturating_duration_since(Instant::now());
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        let period = (!self.files.is_empty()).then_some(&left);
+        let listeners = self.listeners.iter();
+        wanted.extend(listeners.map(|each| PollFd::new(each, PollFlags::IN)));
+        let clients = self.clients.iter();
+        wanted.extend(clients.map(|each| PollFd::new(&each.stream, PollFlags::IN)));
+        let of_files = (!self.files.is_empty()).then_some(next);
+        let of_clients = self.clients.first().map(|first| first.until);
+        let until = of_files.into_iter().chain(of_clients).min();
+        let left = until.map(|until| {
+            let left = until.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
         // An interrupted wait is one that found nothing.
-        let _ = poll(&mut wanted, period);
+        let _ = poll(&mut wanted, left.as_ref());
         !wanted[0].revents().is_empty()
     }
 
-    fn answer(&self) {
+    /// Takes new clients, and answers those that have said all. Nobody waits for the others.
+    fn answer(&mut self) {
         for listener in &self.listeners {
             match listener.accept() {
-                Ok((mut client, _)) => {
-                    // A client that goes away, or takes no answer, asks again.
-                    let _ = client.set_nonblocking(false);
-                    let _ = http::answer(&mut client, || self.text());
-                }
+                Ok((client, _)) => self.clients.extend(Client::new(client)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 // No descriptor is left, perhaps: the client is still there at the next look.
                 Err(_) => std::thread::sleep(LOOK_AGAIN),
             }
         }
+        for mut client in std::mem::take(&mut self.clients) {
+            match client.hear() {
+                Heard::More => self.clients.push(client),
+                // A client that goes away, or takes no answer, asks again.
+                Heard::All(path) => drop(client.answer(path.as_deref(), || self.text())),
+                Heard::End => {}
+            }
+        }
+        let too_many = self.clients.len().saturating_sub(CLIENTS);
+        self.clients.drain(..too_many);
     }
 }
