@@ -139,7 +139,8 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		-p sluice-kernels -p sluice-config \
 		-p sluice-abi -p sluice-trace
 	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) PROPTEST_RNG_SEED=$(SEED) \
-		cargo test --release --locked -p sluice-runtime --test guest --test sessions
+		cargo test --release --locked -p sluice-runtime -p sluice-disk \
+		--test guest --test sessions --test disk
 	$(say) "nearly valid files and traces: what is taken runs"
 	@SLUICE_FUZZ=$(FUZZ) PROPTEST_RNG_SEED=$(SEED) \
 		cargo test --release --locked -p sluice-testkit --test mutants -- --show-output
