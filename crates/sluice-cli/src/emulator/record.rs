@@ -50,7 +50,8 @@ impl Recording<'_> {
             return Ok(failed(emulated.exit));
         }
         errln!(
-            "sluice: QEMU ended before the program did; {} has what was written until then",
+            "sluice: QEMU reported no end, as when a signal ends the program or it executes \
+             another; {} has what was written until then",
             self.name()
         );
         Ok(failed(emulated.exit))

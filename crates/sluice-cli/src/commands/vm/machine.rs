@@ -97,7 +97,15 @@ impl Machine {
             let why = format!("with --attach {attach} expected a multiple of {step}");
             return Err(Error::value("`device.capacity`", capacity, why));
         }
-        let room = (ADDRESSES - HOLES).saturating_sub(self.memory.0);
+        let most = ADDRESSES - HOLES;
+        let room = most.saturating_sub(self.memory.0);
+        if room == 0 {
+            let why = format!(
+                "a guest has addresses for {}, its device's too",
+                Bytes(most)
+            );
+            return Err(Error::value("-m", self.memory, why));
+        }
         let all = Bytes(self.devices());
         if all.0 > room {
             let (memory, room) = (self.memory, Bytes(room));

@@ -84,6 +84,7 @@ fn qemu_arguments_that_would_undo_the_machine_are_refused() {
         ("-readconfig file", ["-readconfig", "arguments"]),
         ("-m 2X", ["-m", "2X"]),
         ("-m 2G,slots=2", ["-m", "slots"]),
+        ("-m 100T", ["-m: \"100TiB\"", "1008GiB"]),
         ("-m", ["-m", "without its value"]),
         ("-smp many", ["-smp", "many"]),
     ] {
