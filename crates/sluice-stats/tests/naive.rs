@@ -19,11 +19,12 @@ fn by_bucket(values: &[u64]) -> BTreeMap<usize, u64> {
 fn is_of(histogram: &Histogram, values: &[u64]) {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    let sum: u64 = sorted.iter().sum();
+    let sum: u128 = sorted.iter().copied().map(u128::from).sum();
     let count = sorted.len() as u64;
+    let mean = sum.checked_div(count.into()).unwrap_or(0) as u64;
     assert_eq!(histogram.count(), count);
-    assert_eq!(histogram.sum(), u128::from(sum));
-    assert_eq!(histogram.mean(), Ps(sum.checked_div(count).unwrap_or(0)));
+    assert_eq!(histogram.sum(), sum);
+    assert_eq!(histogram.mean(), Ps(mean));
     let ends = [sorted.first(), sorted.last()].map(|end| end.copied().unwrap_or(0));
     assert_eq!([histogram.min(), histogram.max()], ends.map(Ps));
     has_the_buckets(histogram, values);
@@ -38,7 +39,7 @@ fn is_of(histogram: &Histogram, values: &[u64]) {
     let summary = histogram.summary();
     let ns = |ps: u64| ps as f64 / PS_PER_NS as f64;
     assert_eq!((summary.count, summary.max), (count, ns(ends[1])));
-    assert_eq!(summary.mean, ns(sum.checked_div(count).unwrap_or(0)));
+    assert_eq!(summary.mean, ns(mean));
     assert_eq!(summary.p99, ns(histogram.percentile(990_000).0));
     let whole = histogram.summary_in_ns();
     assert_eq!(
@@ -49,7 +50,10 @@ fn is_of(histogram: &Histogram, values: &[u64]) {
             histogram.percentile(999_000).as_ns()
         )
     );
-    assert_eq!(whole.mean, (sum / PS_PER_NS) as f64 / count.max(1) as f64);
+    assert_eq!(
+        whole.mean,
+        (sum / u128::from(PS_PER_NS)) as f64 / count.max(1) as f64
+    );
 }
 
 fn has_the_buckets(histogram: &Histogram, values: &[u64]) {
@@ -66,7 +70,13 @@ fn has_the_buckets(histogram: &Histogram, values: &[u64]) {
 }
 
 fn pairs() -> impl Strategy<Value = Vec<(u64, u64)>> {
-    prop::collection::vec((0_u64..9_000_000_000, 1_u64..5), 0..60)
+    // Up to the end of time.
+    let value = prop_oneof![
+        20 => 0_u64..9_000_000_000,
+        1 => (1 << 62)..=u64::MAX,
+        1 => Just(u64::MAX),
+    ];
+    prop::collection::vec((value, 1_u64..5), 0..60)
 }
 
 /// Each value as often as its pair says.
@@ -94,7 +104,7 @@ proptest! {
         is_of(&all, &[first_values.clone(), then_values.clone()].concat());
         let since = all.since(&before);
         prop_assert_eq!(since.count(), then_values.len() as u64);
-        prop_assert_eq!(since.sum(), u128::from(then_values.iter().sum::<u64>()));
+        prop_assert_eq!(since.sum(), then_values.iter().copied().map(u128::from).sum::<u128>());
         has_the_buckets(&since, &then_values);
         let bucket = |ps: u64| bucket_of(ps / PS_PER_NS);
         let ends = [then_values.iter().min(), then_values.iter().max()];
