@@ -12,6 +12,8 @@ static ASKED: AtomicI32 = AtomicI32::new(0);
 pub const ENDING: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
 /// Requests to end a program that may not have the terminal: Ctrl-C is passed on as well.
 pub const ENDING_OR_CTRL_C: [i32; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
+/// Signals that mean what programs make of them, and always go on to the program.
+const OF_PROGRAMS: [i32; 2] = [libc::SIGUSR1, libc::SIGUSR2];
 /// The exit status of a command in a shell after Ctrl-C ended it.
 pub const INTERRUPT_STATUS: u8 = 130;
 
@@ -21,9 +23,8 @@ type Handler = extern "C" fn(i32);
 /// command, which has to print the result: the terminal sends them to the program as well.
 pub fn forward_to(program: u32, passed_on: &'static [i32]) {
     PROGRAM.store(program as i32, Relaxed);
-    let handler: Handler = pass_on;
-    for &signal in passed_on {
-        set_unless_ignored(signal, handler as *const () as usize);
+    for &signal in passed_on.iter().chain(&OF_PROGRAMS) {
+        pass_on_unless_ignored(signal);
     }
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         if !passed_on.contains(&signal) {
@@ -42,7 +43,7 @@ pub fn end_forwarding(keeps: bool) {
         true => handler as *const () as usize,
         false => libc::SIG_DFL,
     };
-    for signal in ENDING {
+    for signal in ENDING.into_iter().chain(OF_PROGRAMS) {
         set_unless_ignored(signal, action);
     }
     if keeps {
@@ -94,6 +95,21 @@ pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Relaxed)
 }
 
+/// Has a signal passed on from now on, unless our caller has us ignore it.
+fn pass_on_unless_ignored(signal: i32) {
+    let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = pass_on;
+    // SAFETY: zeros are a valid action; live records. The handler makes system calls alone.
+    unsafe {
+        let [mut action, mut before]: [libc::sigaction; 2] = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(signal, std::ptr::null(), &mut before);
+        if before.sa_sigaction != libc::SIG_IGN {
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
 /// Sets what a signal does. A signal that our caller has us ignore (`nohup`) stays ignored.
 fn set_unless_ignored(signal: i32, handler: usize) {
     // SAFETY: handlers do nothing but atomic accesses and a system call.
@@ -128,11 +144,21 @@ extern "C" fn end_at_cut_file(_: i32) {
 
 extern "C" fn do_nothing(_: i32) {}
 
-extern "C" fn pass_on(signal: i32) {
+/// What the program itself sends is for the parent that it would have without this command.
+extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let program = PROGRAM.load(Relaxed);
     if program > 0 {
-        // SAFETY: no pointers. A process that has ended keeps its number until it is waited for.
-        unsafe { libc::kill(program, signal) };
+        // SAFETY: the kernel's record. A process that has ended keeps its number until it is
+        // waited for.
+        unsafe {
+            let is_programs = (*info).si_code <= 0 && (*info).si_pid() == program;
+            let to = if is_programs {
+                libc::getppid()
+            } else {
+                program
+            };
+            libc::kill(to, signal);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::allocator::{limits, malloc, profile, system};
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::internal;
 use crate::memory::behind;
-use crate::processes::{ends, fork};
+use crate::processes::{ends, fork, parents};
 use crate::signals::{altstack, dispatch, mask, old_signals};
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
@@ -74,9 +74,7 @@ fn does_without(dir: &Path, error: &StartError) -> bool {
 fn is_runs_own_program(dir: &Path) -> bool {
     // SAFETY: no pointers.
     let parent = unsafe { libc::getppid() };
-    let name = dir.file_name().and_then(|name| name.to_str());
-    let is_commands_child = name.is_some_and(|name| name.starts_with(&format!("{parent}-")));
-    is_commands_child && !has_been_there(dir)
+    parents::command_of(dir) == Some(parent) && !has_been_there(dir)
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that
@@ -148,6 +146,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     if shares {
         ends::watch_quick();
     }
+    parents::know(dir);
     mark().map_err(os("marking children"))?;
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));

@@ -6,6 +6,7 @@ use crate::device::engine;
 use crate::memory::advice::madvise;
 use crate::memory::behind::SYS_MSEAL;
 use crate::memory::change::{mprotect, mremap, munmap};
+use crate::memory::keys::pkey_mprotect;
 use crate::memory::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::memory::map::mmap;
 use crate::memory::own_uffd::ioctl;
@@ -19,6 +20,7 @@ use crate::processes::descriptors::{close, close_range, dup3};
 use crate::processes::exec::leaving;
 use crate::processes::kin::{forking, forks};
 use crate::processes::namespaces::{chroot, prctl, seccomp, setns, unshare};
+use crate::processes::parents::getppid;
 use crate::signal_mode::numbers::{again, moving};
 use crate::signals::altstack::{keep_off_device, sigaltstack};
 use crate::signals::dispatch::{by_libc, comes_back};
@@ -79,6 +81,7 @@ unsafe fn minding(number: c_long, args: [usize; 6]) -> Option<c_long> {
                 }
                 by_libc(number, args)
             }
+            libc::SYS_getppid => getppid().into(),
             libc::SYS_set_tid_address => ids::set_address(a, || by_libc(number, args)),
             libc::SYS_ioctl => ioctl(a as c_int, word(b), c as *mut c_void).into(),
             libc::SYS_shmat => shmat(a as c_int, b as *const _, c as c_int) as c_long,
@@ -139,6 +142,7 @@ pub unsafe extern "C-unwind" fn syscall(
             libc::SYS_mlockall => mlockall(a as c_int).into(),
             libc::SYS_munlockall => munlockall().into(),
             libc::SYS_mprotect => mprotect(at, b, c as c_int).into(),
+            libc::SYS_pkey_mprotect => pkey_mprotect(at, b, c as c_int, d as c_int).into(),
             libc::SYS_mremap => address(mremap(at, b, c, d as c_int, e as *mut c_void)),
             libc::SYS_sigaltstack => sigaltstack(at.cast_const().cast(), b as *mut _).into(),
             libc::SYS_rt_sigaction if d == 8 => by_number(a as c_int, b as *const _, c as *mut _),

@@ -87,7 +87,6 @@ impl Room {
         let mut flags = libc::CLONE_VM
             | libc::CLONE_SIGHAND
             | libc::CLONE_THREAD
-            | libc::CLONE_SYSVSEM
             | libc::CLONE_SETTLS
             | libc::CLONE_PARENT_SETTID
             | libc::CLONE_CHILD_CLEARTID;

@@ -22,6 +22,17 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
     Engine::start(session).expect("a device")
 }
 
+/// Gives back all that an engine has, its descriptors too: its test made it, and has ended.
+///
+/// # Safety
+/// Nobody uses it from now on.
+pub unsafe fn end(engine: &'static Engine) {
+    engine.core().host.threads.give_up(true);
+    engine.session.hold.give_up();
+    // SAFETY: leaked when it was made, and nobody's, by contract.
+    drop(unsafe { Box::from_raw(core::ptr::from_ref(engine).cast_mut()) });
+}
+
 /// The session of such an engine, without a folder.
 pub fn session(settings: &[(&str, &str)]) -> Session {
     let mut raw = DeviceConfig::builder();

@@ -1,6 +1,7 @@
 //! The `sluice` command on real programs: what a user is promised of a live run.
 
 mod abuse;
+mod answers;
 mod bad_input;
 mod build;
 mod calls;

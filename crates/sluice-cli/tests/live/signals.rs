@@ -1,9 +1,11 @@
 //! Signals: what ends the program ends the command, and the program's handlers are its own.
 
+use crate::abuse::within_limit;
 use crate::build::{compile, helper};
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use sluice_abi::Counter;
 use sluice_results::{Process, read_processes};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The program, with a quarter of its memory as cache.
@@ -136,6 +138,31 @@ fn a_request_to_end_is_passed_on() {
         let out = running.finish();
         assert_eq!(out.signal(), Some(libc::SIGTERM), "{out:#?}");
         assert_eq!(out.json()["exit"]["signal"], libc::SIGTERM);
+    }
+}
+
+/// They ended the command without a result, and the program went on. What the program sends to its
+/// parent itself goes to the one that it would have without Sluice.
+#[test]
+fn signals_of_the_users_are_the_programs() {
+    for signal in ["USR1", "USR2"] {
+        let program = format!(
+            "trap 'echo got; exit 3' {signal}; kill -s {signal} $PPID
+             for n in $(seq 2000); do sleep 0.01; done"
+        );
+        let outer =
+            format!("trap 'echo parent; kill -s {signal} $!' {signal}; \"$@\" & wait; wait $!");
+        let sluice = Sluice::run("event").prepare(["sh", "-c", &program]);
+        let mut command = Command::new("sh");
+        command.args(["-c", &outer, "sh"]).arg(sluice.get_program());
+        command.args(sluice.get_args());
+        for (name, value) in sluice.get_envs() {
+            command.env(name, value.expect("only set"));
+        }
+        let out = within_limit(&mut command);
+        assert!(out.stdout.starts_with("parent\ngot\n"), "{out:#?}");
+        assert_eq!(out.status.code(), Some(3), "{out:#?}");
+        assert_eq!(out.json()["exit"]["code"], 3);
     }
 }
 

@@ -94,6 +94,34 @@ static void timers(void) {
     CHECK(timer_delete(timer) == 0);
 }
 
+#define EACH(WITH) WITH(0) WITH(1) WITH(2) WITH(3) WITH(4) WITH(5) WITH(6) WITH(7) WITH(8) WITH(9)
+#define TWICE(WITH) EACH(WITH##0) EACH(WITH##1)
+#define FUNCTION(n)                                                                                \
+    static void function##n(union sigval value) {                                                  \
+        called(value);                                                                             \
+    }
+#define FUNCTION0(n) FUNCTION(0##n)
+#define FUNCTION1(n) FUNCTION(1##n)
+#define NAME0(n) function0##n,
+#define NAME1(n) function1##n,
+
+TWICE(FUNCTION)
+
+/* Each timer has a function of its own. */
+static void many(void) {
+    static void (*const functions[])(union sigval) = {TWICE(NAME)};
+    for (int n = 0; n < 20; n++) {
+        struct sigevent event = call();
+        event.sigev_notify_function = functions[n];
+        timer_t timer;
+        CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+        struct itimerspec soon = {{0, 0}, {0, 1000000}};
+        CHECK(timer_settime(timer, 0, &soon, NULL) == 0);
+        await_calls(n + 1);
+        CHECK(timer_delete(timer) == 0);
+    }
+}
+
 static void queues(void) {
     char name[32];
     struct mq_attr how = {.mq_maxmsg = 4, .mq_msgsize = 64};
@@ -212,6 +240,9 @@ int main(int count, char **arguments) {
     switch (arguments[1][0]) {
     case 't':
         timers();
+        break;
+    case 'm':
+        many();
         break;
     case 'q':
         queues();

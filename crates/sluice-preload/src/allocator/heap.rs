@@ -283,6 +283,18 @@ pub fn in_use_from(engine: &Engine, addr: usize, len: usize) -> usize {
     })
 }
 
+/// Bytes below an address that nobody has, without a gap and as far as `most`.
+pub fn free_below(engine: &Engine, addr: usize, most: usize) -> usize {
+    let end = (addr - engine.arena().0) / PAGE;
+    calm(|| {
+        let space = SPACE.lock();
+        space.as_ref().map_or(0, |space| {
+            let pages = (1..=end.min(most / PAGE)).take_while(|n| space.used_in(end - n, 1) == 0);
+            pages.count() * PAGE
+        })
+    })
+}
+
 /// The first page of a range of the arena, and how many it has.
 fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
     ((addr - engine.arena().0) / PAGE, len / PAGE)

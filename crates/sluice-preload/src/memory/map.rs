@@ -4,7 +4,9 @@
 //! Address space that a program reserves without access, to open it later piece by piece, is taken
 //! from the arena as well, and closed. The heaps of virtual machines are made so.
 
-use crate::allocator::heap::{claim, close, empty, is_lockable, reserve, take, take_at};
+use crate::allocator::heap::{
+    claim, close, empty, free_below, is_lockable, reserve, take, take_at,
+};
 use crate::allocator::profile;
 use crate::bytes::buffers::set_errno;
 use crate::device::engine;
@@ -97,8 +99,30 @@ fn map_over_arena(engine: &'static Engine, wanted: Wanted, part: Part) -> Result
         }
         _ => files::map_over(engine, &wanted, addr, len).unwrap_or_else(|| {
             engine.leave_device(addr, len);
-            wanted.pass()
+            let mapped = wanted.pass()?;
+            if wanted.has(libc::MAP_GROWSDOWN) && wanted.prot == READ_WRITE {
+                grow_below(engine, addr, len);
+            }
+            Ok(mapped)
         }),
+    }
+}
+
+/// The kernel grows no mapping into the arena, which to it is another mapping. So one that grows
+/// has at once what it may grow to, where nobody has that memory: the kernel serves it.
+fn grow_below(engine: &Engine, addr: usize, len: usize) {
+    /// As long as stacks are by default, where the program's limit is none.
+    const MOST: u64 = 8 << 20;
+    // SAFETY: zeros are a valid limit; a live output.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = core::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
+        limit.rlim_cur.min(MOST) as usize
+    };
+    let longest = limit.saturating_sub(len);
+    let bytes = free_below(engine, addr, longest);
+    if bytes > 0 && take_at(addr - bytes, bytes) {
+        engine.leave_device(addr - bytes, bytes);
     }
 }
 

@@ -5,6 +5,7 @@ pub mod behind;
 pub mod change;
 pub mod explicit;
 pub mod files;
+pub mod keys;
 pub mod locked;
 pub mod map;
 pub mod moved;

@@ -11,6 +11,7 @@ use crate::bytes::buffers::set_errno;
 use crate::device::{engine, engine_in_any_child, know, know_all, refuse};
 use crate::internal;
 use crate::next;
+use crate::processes::parents;
 use crate::signals::altstack;
 use crate::threads::affinity;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::*};
@@ -121,6 +122,7 @@ pub unsafe extern "C" fn child() {
         return;
     };
     begin_in_child();
+    parents::forked();
     forget_all_dispatched();
     know();
     altstack::after_fork_in_child();

@@ -9,5 +9,6 @@ pub mod exec_lists;
 pub mod fork;
 pub mod kin;
 pub mod namespaces;
+pub mod parents;
 pub mod spawn;
 pub mod status;

@@ -79,9 +79,6 @@ tried_again! {
     c"__getwd_chk" __getwd_chk = next_getwd_chk
         (to: *mut c_char, room: size_t) -> *mut c_char,
         (to.cast::<c_void>().cast_const(), room);
-    c"epoll_wait" epoll_wait = next_epoll_wait
-        (fd: c_int, to: *mut epoll_event, n: c_int, timeout: c_int) -> c_int,
-        (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<epoll_event>());
     c"epoll_ctl" epoll_ctl = next_epoll_ctl
         (fd: c_int, what: c_int, of: c_int, event: *mut epoll_event) -> c_int, One(event);
     c"chmod" chmod = next_chmod(path: *const c_char, mode: mode_t) -> c_int, Text(path);

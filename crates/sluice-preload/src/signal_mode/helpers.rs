@@ -85,7 +85,7 @@ type Called = extern "C-unwind" fn(usize);
 
 /// Functions that the C library calls in a thread. A thread that calls one knows the value alone,
 /// so each has a place.
-static FUNCTIONS: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
+static FUNCTIONS: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
 /// Calls a function of the program's, which may need a page: some versions of the C library have
 /// signals held back from it.
@@ -96,9 +96,18 @@ extern "C-unwind" fn call<const AT: usize>(value: usize) {
     unsafe { core::mem::transmute::<usize, Called>(FUNCTIONS[AT].load(Acquire))(value) }
 }
 
+#[rustfmt::skip]
 static CALLS: [Called; FUNCTIONS.len()] = [
-    call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>,
-    call::<8>, call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>,
+    call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>,
+    call::<7>, call::<8>, call::<9>, call::<10>, call::<11>, call::<12>, call::<13>,
+    call::<14>, call::<15>, call::<16>, call::<17>, call::<18>, call::<19>, call::<20>,
+    call::<21>, call::<22>, call::<23>, call::<24>, call::<25>, call::<26>, call::<27>,
+    call::<28>, call::<29>, call::<30>, call::<31>, call::<32>, call::<33>, call::<34>,
+    call::<35>, call::<36>, call::<37>, call::<38>, call::<39>, call::<40>, call::<41>,
+    call::<42>, call::<43>, call::<44>, call::<45>, call::<46>, call::<47>, call::<48>,
+    call::<49>, call::<50>, call::<51>, call::<52>, call::<53>, call::<54>, call::<55>,
+    call::<56>, call::<57>, call::<58>, call::<59>, call::<60>, call::<61>, call::<62>,
+    call::<63>,
 ];
 
 /// What to call in place of a function; that one itself if the program has too many.

@@ -1,9 +1,8 @@
 //! System calls by their numbers that take something away or wait, and differ from the C library's
 //! functions of these names; for signal mode. See [`super::numbers`] and [`super::waits`].
 
-use crate::bytes::buffers::with_pages;
 use crate::bytes::held::Held;
-use crate::signal_mode::waits::{events, watch, with_sets};
+use crate::signal_mode::waits::{watch, with_events, with_sets};
 use crate::signals::dispatch::by_libc;
 use crate::signals::mask::open_set;
 use libc::{c_int, c_long, epoll_event, fd_set, itimerspec, itimerval, mq_attr, nfds_t, pollfd};
@@ -127,8 +126,6 @@ pub unsafe fn pselect(
     }
 }
 
-/// Events that the kernel could not write stay pending: a second try finds them.
-///
 /// # Safety
 /// Contract of the system call.
 pub unsafe fn epoll_pwait(
@@ -142,8 +139,12 @@ pub unsafe fn epoll_pwait(
     // SAFETY: null or the program's; passed on.
     unsafe {
         let mut mask = open_mask(mask, bytes);
-        let args = [fd, to as usize, n as usize, time, mask.at() as usize, bytes];
-        with_pages(events(to, n), || by_libc(libc::SYS_epoll_pwait, args))
+        let mask = mask.at() as usize;
+        let call = |to, n| {
+            let args = [fd, to as usize, n as usize, time, mask, bytes];
+            by_libc(libc::SYS_epoll_pwait, args) as c_int
+        };
+        with_events(to, n, call).into()
     }
 }
 
@@ -161,8 +162,11 @@ pub unsafe fn epoll_pwait2(
     unsafe {
         let (mut longest, mut mask) = (Held::of(longest), open_mask(mask, bytes));
         let (time, mask) = (longest.at() as usize, mask.at() as usize);
-        let args = [fd, to as usize, n as usize, time, mask, bytes];
-        with_pages(events(to, n), || by_libc(libc::SYS_epoll_pwait2, args))
+        let call = |to, n| {
+            let args = [fd, to as usize, n as usize, time, mask, bytes];
+            by_libc(libc::SYS_epoll_pwait2, args) as c_int
+        };
+        with_events(to, n, call).into()
     }
 }
 

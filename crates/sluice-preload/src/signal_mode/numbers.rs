@@ -23,7 +23,7 @@ use crate::signal_mode::taken::{getsockopt, mq_timedreceive, mq_timedsend, msgrc
 use crate::signal_mode::vm_copies::{process_vm_readv, process_vm_writev};
 use crate::signal_mode::waits::{accept, accept4};
 #[cfg(target_arch = "x86_64")]
-use crate::signal_mode::waits::{poll, select};
+use crate::signal_mode::waits::{epoll_wait, poll, select};
 use crate::signals::dispatch::by_libc;
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -138,6 +138,8 @@ calls! {
     SYS_getsockopt getsockopt(0, 1, 2, 3, 4);
     SYS_setsockopt setsockopt(0, 1, 2, 3, 4);
     SYS_mount mount(0, 1, 2, 3, 4);
+    #[cfg(target_arch = "x86_64")]
+    SYS_epoll_wait epoll_wait(0, 1, 2, 3);
     SYS_epoll_pwait epoll_pwait(0, 1, 2, 3, 4, 5);
     SYS_epoll_pwait2 epoll_pwait2(0, 1, 2, 3, 4, 5);
     #[cfg(target_arch = "x86_64")]

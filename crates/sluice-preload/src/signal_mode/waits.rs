@@ -4,15 +4,15 @@
 //! ended, a connection, a signal. So the kernel reads and writes this thread's stack. And no wait
 //! may hold back the signal by which a handler of the program's gets its pages.
 
-use crate::bytes::bounce::{Side, Way};
+use crate::bytes::bounce::{Rest, Side, Way, whole};
 use crate::bytes::buffers::{on_device, signal_engine, with_pages};
 use crate::bytes::held::Held;
 use crate::bytes::piece::Place;
 use crate::next;
 use crate::signals::mask::without_bus;
 use core::ptr::copy_nonoverlapping;
-use libc::{c_int, c_long, c_uint, c_void, epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t};
-use libc::{sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
+use libc::{c_int, c_long, c_uint, c_void, epoll_event, fd_set, iovec, nfds_t, pollfd, sigset_t};
+use libc::{size_t, sockaddr, sockaddr_storage, socklen_t, ssize_t, timespec, timeval};
 
 /// A mask for the time of a call, which lets the device's signal through.
 ///
@@ -134,13 +134,50 @@ next!(next_epoll_pwait2: c"epoll_pwait2"
     (fd: c_int, to: *mut epoll_event, n: c_int, timeout: *const timespec,
      mask: *const sigset_t) -> c_int);
 
-pub fn events(to: *mut epoll_event, n: c_int) -> (*const c_void, size_t) {
-    let bytes = n.max(0) as usize * size_of::<epoll_event>();
-    (to.cast::<c_void>().cast_const(), bytes)
+/// Makes a call that writes events, given where and how many. The kernel ends at a missing page,
+/// and says how many events came before it.
+pub fn with_events(
+    to: *mut epoll_event,
+    n: c_int,
+    call: impl Fn(*mut epoll_event, c_int) -> c_int,
+) -> c_int {
+    const EVENT: usize = size_of::<epoll_event>();
+    if n <= 0 {
+        return call(to, n);
+    }
+    let in_piece = |pieces: &[iovec], _| {
+        let piece = pieces[0];
+        match call(piece.iov_base.cast(), (piece.iov_len / EVENT) as c_int) {
+            found @ 1.. => found as ssize_t * EVENT as ssize_t,
+            none => none as ssize_t,
+        }
+    };
+    let buffer = (to.cast::<c_void>().cast_const(), n as usize * EVENT);
+    let bytes = whole(buffer, Way::In, || Rest::Stays, in_piece);
+    match bytes {
+        ..=0 => bytes as c_int,
+        _ => (bytes / EVENT as ssize_t) as c_int,
+    }
 }
 
-/// Events that the kernel could not write stay pending: a second try finds them.
-///
+next!(next_epoll_wait: c"epoll_wait"
+    (fd: c_int, to: *mut epoll_event, n: c_int, timeout: c_int) -> c_int);
+
+/// # Safety
+/// C contract of `epoll_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn epoll_wait(
+    fd: c_int,
+    to: *mut epoll_event,
+    n: c_int,
+    timeout: c_int,
+) -> c_int {
+    // SAFETY: passed on, or memory of ours for as many.
+    with_events(to, n, |to, n| unsafe {
+        next_epoll_wait(fd, to, n, timeout)
+    })
+}
+
 /// # Safety
 /// C contract of `epoll_pwait`.
 #[unsafe(no_mangle)]
@@ -155,7 +192,7 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
     unsafe {
         let mut mask = open_mask(mask);
         let mask = mask.at();
-        with_pages(events(to, n), || next_epoll_pwait(fd, to, n, timeout, mask))
+        with_events(to, n, |to, n| next_epoll_pwait(fd, to, n, timeout, mask))
     }
 }
 
@@ -173,8 +210,7 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     unsafe {
         let (mut timeout, mut mask) = (Held::of(timeout), open_mask(mask));
         let (timeout, mask) = (timeout.at(), mask.at());
-        let call = || next_epoll_pwait2(fd, to, n, timeout, mask);
-        with_pages(events(to, n), call)
+        with_events(to, n, |to, n| next_epoll_pwait2(fd, to, n, timeout, mask))
     }
 }
 

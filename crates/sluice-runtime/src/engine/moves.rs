@@ -230,6 +230,14 @@ mod tests {
     /// Faults on pages in turn.
     struct Steps(&'static Engine, u64);
 
+    /// A property has thousands of cases, and a process fewer descriptors than those would use.
+    impl Drop for Steps {
+        fn drop(&mut self) {
+            // SAFETY: each test has an engine of its own, which nobody has after it.
+            unsafe { rig::end(self.0) };
+        }
+    }
+
     impl Steps {
         /// Touches a page, whether it traps or not. Says whether it did.
         fn touch(&mut self, lpn: u64, write: bool) -> bool {
