@@ -93,7 +93,8 @@ def python() -> str:
 
 PYTHON_TESTS = [
     "test_mmap", "test_threading", "test_subprocess", "test_signal", "test_io", "test_os",
-    "test_bytes", "test_gc", "test_fork1", "test_posix",
+    "test_bytes", "test_gc", "test_fork1", "test_posix", "test_selectors", "test_ctypes",
+    "test_faulthandler", "test_shutil", "test_sys_settrace", "test_memoryview",
 ]
 
 # Name of a stressor and how many of its operations.
@@ -106,6 +107,9 @@ STRESSORS = {
     "mincore": 4000, "mlock": 400, "munmap": 5, "remap": 2, "msync": 200, "shm": 10,
     "switch": 2000, "vecmath": 100, "zlib": 4, "qsort": 4, "tree": 4, "hsearch": 10, "list": 20,
     "str": 200, "resources": 4, "vm-splice": 2000, "wait": 200, "zombie": 100, "zero": 2000,
+    "aio": 500, "bad-altstack": 200, "epoll": 500, "exit-group": 50, "kcmp": 2000, "landlock": 20,
+    "memfd": 1, "mprotect": 500, "pkey": 200, "ptrace": 500, "seccomp": 50, "session": 50,
+    "sigq": 2000, "stackmmap": 10, "sysbadaddr": 500, "userfaultfd": 2000, "usersyscall": 2000,
 }
 
 
