@@ -1,5 +1,5 @@
-//! `pkey_mprotect`, by which a program gives pages a key of protection. What a thread may do to them
-//! is then in a register of its own, which the runtime's threads do not share.
+//! `pkey_mprotect`, by which a program gives pages a key of protection. What a thread may do to
+//! them is then in a register of its own, which the runtime's threads do not share.
 
 use crate::allocator::heap::open;
 use crate::bytes::answers::status;
