@@ -39,6 +39,12 @@ fn a_mapping_grows_down_in_what_was_unmapped() {
     all_well(answers(), &["grows"]);
 }
 
+/// The heap grew into the hole, and was gone with what was mapped there again.
+#[test]
+fn memory_may_be_mapped_again_where_it_was_unmapped() {
+    all_well(answers(), &["hole"]);
+}
+
 /// Its `_exit` asked for the process's number, for which the filter ended it.
 #[test]
 fn a_filter_may_forbid_all_but_the_end() {

@@ -144,6 +144,27 @@ static void grows(void) {
     CHECK(munmap(top - 2 * MIB, 2 * MIB) == 0);
 }
 
+/* Memory that is mapped again where it was unmapped, with small allocations in between. */
+static void hole(void) {
+    enum { BLOCKS = 3000, BYTES = 700 };
+    char *own = mapped(8 * MIB, PROT_READ | PROT_WRITE);
+    CHECK(munmap(own + 2 * MIB, 4 * MIB) == 0);
+    static unsigned char *blocks[BLOCKS];
+    for (size_t n = 0; n < BLOCKS; n++) {
+        CHECK((blocks[n] = malloc(BYTES)));
+        memset(blocks[n], (int)n, BYTES);
+    }
+    char *again = mmap(own + 2 * MIB, 4 * MIB, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    CHECK(again == own + 2 * MIB);
+    memset(again, 0xee, 4 * MIB);
+    for (size_t n = 0; n < BLOCKS; n++) {
+        for (size_t at = 0; at < BYTES; at++) {
+            CHECK(blocks[n][at] == (unsigned char)n);
+        }
+    }
+}
+
 /* A filter that forbids all calls but the one that ends the process. */
 static void filter(void) {
     pid_t child = fork();
@@ -167,7 +188,8 @@ int main(int count, char **arguments) {
         const char *name;
         void (*part)(void);
     } parts[] = {{"orphan", orphan}, {"undo", undo},   {"events", events},
-                 {"keys", keys},     {"grows", grows}, {"filter", filter}};
+                 {"keys", keys},     {"grows", grows}, {"filter", filter},
+                 {"hole", hole}};
     limit(25);
     CHECK(count == 2);
     words = filled(PAGES);

@@ -80,6 +80,10 @@ pub fn hold_in_child() {
 /// Source of dlmalloc's memory.
 pub struct Arena;
 
+/// The C library maps allocations from so many bytes on. Smaller ones come from its break, and so
+/// never lie where the program has unmapped something and may map again.
+const MAPPED: usize = 128 << 10;
+
 /// Whether the program may have so many bytes more of the device, or of the kernel. Without a limit
 /// of its own it may.
 #[inline]
@@ -90,9 +94,13 @@ pub fn allow(bytes: usize, is_data: bool) -> bool {
 
 /// Takes pages of the arena; `None` when the device is full.
 pub fn take(len: usize) -> Option<usize> {
+    take_by(len, Space::take)
+}
+
+fn take_by(len: usize, how: fn(&mut Space, usize) -> Option<usize>) -> Option<usize> {
     let engine = engine().filter(|_| allow(len, true))?;
     calm(|| {
-        let first = with_space(engine, |space| space.take(len.div_ceil(PAGE))).flatten();
+        let first = with_space(engine, |space| how(space, len.div_ceil(PAGE))).flatten();
         if first.is_none() {
             engine.count(Counter::DeviceFull, 1);
         }
@@ -150,6 +158,15 @@ pub fn reserve(len: usize) -> Option<usize> {
 /// Gives pages of the arena back. Contents are dropped, and an access there ends the program as
 /// natively.
 pub fn give(addr: usize, len: usize) {
+    give_by(addr, len, Space::shut);
+}
+
+/// The same for pages that the program unmaps.
+pub fn leave(addr: usize, len: usize) {
+    give_by(addr, len, Space::leave);
+}
+
+fn give_by(addr: usize, len: usize, how: fn(&mut Space, usize, usize) -> usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
     // A piece may be what is left of a larger one: its size does not matter.
@@ -162,7 +179,7 @@ pub fn give(addr: usize, len: usize) {
             engine.forget_hints(addr, len);
             engine.shut(addr, len);
             let (first, count) = pages(engine, addr, len);
-            with_space(engine, |space| space.shut(first, count));
+            with_space(engine, |space| how(space, first, count));
         }
     });
 }
@@ -319,7 +336,11 @@ fn with_space<T>(engine: &Engine, change: impl FnOnce(&mut Space) -> T) -> Optio
 unsafe impl Allocator for Arena {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let size = size.next_multiple_of(PAGE);
-        let taken = take(size).filter(|addr| is_lockable(*addr, size));
+        let how = match size < MAPPED {
+            true => Space::take_beside,
+            false => Space::take,
+        };
+        let taken = take_by(size, how).filter(|addr| is_lockable(*addr, size));
         taken.map_or((null_mut(), 0, 0), |addr| (addr as *mut u8, size, 0))
     }
     fn remap(&self, start: *mut u8, old: usize, new: usize, _: bool) -> *mut u8 {

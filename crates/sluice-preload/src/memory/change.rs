@@ -4,8 +4,8 @@
 //! cannot be.
 
 use crate::allocator::heap::{
-    allow, claim, close, closed_in, empty, give, in_use_from, is_in_use, note_open, open, take,
-    take_at,
+    allow, claim, close, closed_in, empty, give, in_use_from, is_in_use, leave, note_open, open,
+    take, take_at,
 };
 use crate::allocator::profile;
 use crate::bytes::answers::status;
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
         if closed_in(engine, part.addr, part.len) == part.len / PAGE {
             wishes::gone(part.addr, part.len);
         }
-        give(part.addr, part.len);
+        leave(part.addr, part.len);
         return 0;
     }
     if part.is_none()
@@ -279,7 +279,7 @@ fn remap_in_arena(
     }
     if new <= len {
         if new < len {
-            give(addr + new, len - new);
+            leave(addr + new, len - new);
         }
         return Ok(addr);
     }
@@ -297,7 +297,7 @@ fn remap_in_arena(
         .hand_hints_on(all, to, new)
         .inspect_err(|_| give(to, new))?;
     move_contents(engine, old, to, len);
-    give(addr, len);
+    leave(addr, len);
     Ok(to)
 }
 
@@ -374,6 +374,6 @@ fn move_to(engine: &Engine, old: Part, new: usize, to: usize, stays: bool) -> Re
         return empty_into(engine, old, to).map(|()| to);
     }
     move_contents(engine, old, to, len.min(new));
-    give(addr, len);
+    leave(addr, len);
     Ok(to)
 }

@@ -14,8 +14,12 @@ pub struct Space {
     closed: Bits,
     /// Pages that are free, and that nobody can read or write before they are opened.
     shut: Bits,
+    /// Free pages that the program has unmapped: it may map some there again.
+    left: Bits,
     pages: usize,
     hint: usize,
+    /// The same for who takes nothing that was left.
+    hint_beside: usize,
 }
 
 impl Space {
@@ -25,8 +29,10 @@ impl Space {
             used: Bits::new(pages),
             closed: Bits::new(pages),
             shut: Bits::new(pages),
+            left: Bits::new(pages),
             pages,
             hint: 0,
+            hint_beside: 0,
         }
     }
 
@@ -42,6 +48,21 @@ impl Space {
         })?;
         self.hand_out(found, count);
         self.hint = found + count;
+        Some(found)
+    }
+
+    /// Takes pages as [`take`](Space::take) does, but none that the program has
+    /// [left](Space::leave) if there are others.
+    pub fn take_beside(&mut self, count: usize) -> Option<usize> {
+        if count == 0 || count > self.pages - self.used.count() {
+            return None;
+        }
+        let behind = self.find_beside(self.hint_beside, count);
+        let Some(found) = behind.or_else(|| self.find_beside(0, count)) else {
+            return self.take(count);
+        };
+        self.hand_out(found, count);
+        self.hint_beside = found + count;
         Some(found)
     }
 
@@ -71,6 +92,7 @@ impl Space {
         self.open(first, count);
         self.used.mark(first, count, false);
         self.hint = self.hint.min(first);
+        self.hint_beside = self.hint_beside.min(first);
         before - self.used.count()
     }
 
@@ -78,6 +100,15 @@ impl Space {
     pub fn shut(&mut self, first: usize, count: usize) -> usize {
         let given = self.give(first, count);
         self.shut.mark(first, count, true);
+        given
+    }
+
+    /// As [`shut`](Space::shut), for a range that the program unmaps.
+    pub fn leave(&mut self, first: usize, count: usize) -> usize {
+        let hint = self.hint_beside;
+        let given = self.shut(first, count);
+        self.hint_beside = hint;
+        self.left.mark(first, count, true);
         given
     }
 
@@ -95,6 +126,7 @@ impl Space {
             self.closed.mark(start, from - start, true);
         }
         self.shut.mark(first, count, false);
+        self.left.mark(first, count, false);
     }
 
     /// Marks a range in use as closed.
@@ -143,6 +175,17 @@ impl Space {
     /// Free pages that were [shut](Space::shut).
     pub fn shut_pages(&self) -> usize {
         self.shut.count()
+    }
+
+    fn find_beside(&self, mut from: usize, count: usize) -> Option<usize> {
+        loop {
+            let first = self.find(from, self.pages, count)?;
+            let left = self.left.next_in(first..first + count, true);
+            let Some(left) = left else {
+                return Some(first);
+            };
+            from = self.left.next_in(left..self.pages, false)?;
+        }
     }
 
     fn find(&self, from: usize, to: usize, count: usize) -> Option<usize> {
@@ -195,6 +238,24 @@ mod tests {
         space.open(0, 20);
         assert_eq!(space.give(0, 20), 20);
         assert_eq!((space.take(20), space.closed()), (Some(0), 0));
+    }
+
+    #[test]
+    fn what_the_program_left_is_taken_last_by_who_asks_for_others() {
+        let mut space = Space::new(100);
+        assert_eq!(space.take(60), Some(0));
+        assert_eq!(space.leave(10, 10), 10);
+        assert_eq!(space.leave(30, 10), 10);
+        assert_eq!(space.give(20, 5), 5);
+        assert_eq!(space.take_beside(5), Some(20));
+        assert_eq!(space.take_beside(8), Some(60));
+        assert_eq!(space.take(8), Some(10), "for others they are free");
+        assert!(space.take_at(30, 2), "and for the program");
+        assert_eq!(space.give(30, 2), 2);
+        assert_eq!(space.take_beside(2), Some(30), "nobody has left them since");
+        assert_eq!(space.take_beside(32), Some(68));
+        assert_eq!(space.take_beside(8), Some(32), "there are no others");
+        assert_eq!(space.take_beside(3), None);
     }
 
     fn runs_of(space: &Space, first: usize, end: usize) -> Vec<Range<usize>> {
@@ -255,26 +316,41 @@ mod tests {
         /// Against a plain vector of flags: what is taken was free, what fits is found.
         #[test]
         fn takes_and_gives_like_a_vector_of_flags(
-            steps in prop::collection::vec((any::<bool>(), 0usize..300, 1usize..90), 1..200)
+            steps in prop::collection::vec((0u8..4, 0usize..300, 1usize..90), 1..200)
         ) {
             let mut space = Space::new(300);
-            let mut naive = [false; 300];
-            for (take, first, count) in steps {
-                if take {
-                    let fits = naive.windows(count).any(|w| w.iter().all(|u| !u));
-                    match space.take(count) {
-                        Some(at) => {
-                            prop_assert!(naive[at..at + count].iter().all(|u| !u));
-                            naive[at..at + count].fill(true);
-                        }
-                        None => prop_assert!(!fits),
+            let (mut naive, mut left) = ([false; 300], [false; 300]);
+            for (what, first, count) in steps {
+                let end = (first + count).min(300);
+                let fits = naive.windows(count).any(|w| w.iter().all(|u| !u));
+                let is_others = |at: usize| (at..at + count).all(|n| !naive[n] && !left[n]);
+                let have_others = (0..=300 - count).any(is_others);
+                let taken = match what {
+                    0 => space.take(count),
+                    1 => space.take_beside(count),
+                    _ => None,
+                };
+                match taken {
+                    Some(at) => {
+                        prop_assert!(naive[at..at + count].iter().all(|u| !u));
+                        prop_assert!(what == 0 || is_others(at) || !have_others);
+                        naive[at..at + count].fill(true);
+                        left[at..at + count].fill(false);
                     }
-                } else {
-                    let end = (first + count).min(300);
-                    let there = naive[first..end].iter().filter(|u| **u).count();
-                    prop_assert_eq!(space.used_in(first, count), there);
-                    prop_assert_eq!(space.give(first, count), there);
-                    naive[first..end].fill(false);
+                    None if what < 2 => prop_assert!(!fits),
+                    None => {
+                        let there = naive[first..end].iter().filter(|u| **u).count();
+                        prop_assert_eq!(space.used_in(first, count), there);
+                        let given = match what {
+                            2 => space.give(first, count),
+                            _ => space.leave(first, count),
+                        };
+                        prop_assert_eq!(given, there);
+                        naive[first..end].fill(false);
+                        if what == 3 {
+                            left[first..end].fill(true);
+                        }
+                    }
                 }
                 let runs = runs_of(&space, first, first + count);
                 let all: Vec<usize> = runs.into_iter().flatten().collect();
