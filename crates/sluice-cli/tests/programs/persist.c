@@ -48,19 +48,28 @@ static int64_t of_word(uint64_t page, uint64_t found)
     return found >> 32 == page ? (int64_t)(found & 0xffffffff) : -1;
 }
 
-// The oldest and the newest generation of a page's words. A program that is killed leaves words of
-// two that follow each other: of the next one that it was storing, or of the one before to which
-// `rounds` goes back at its start. False if it is anything else.
-static int look(const uint64_t *memory, uint64_t page, int64_t *oldest, int64_t *newest)
+// The generations at the start and the end of a page. A program that is killed may have stored the
+// first words of the next one. False if it is anything else.
+static int look(const uint64_t *memory, uint64_t page, int64_t *first, int64_t *last)
 {
     const uint64_t *words = memory + page * WORDS;
-    *oldest = *newest = of_word(page, words[0]);
+    *first = of_word(page, words[0]);
+    *last = of_word(page, words[WORDS - 1]);
+    int is_well = *last >= 0 && (*first == *last || *first == *last + 1);
     for (int at = 1; at < WORDS; at++) {
-        int64_t now = of_word(page, words[at]);
-        *oldest = now < *oldest ? now : *oldest;
-        *newest = now > *newest ? now : *newest;
+        int64_t before = of_word(page, words[at - 1]), now = of_word(page, words[at]);
+        is_well &= now == before || (before == *first && now == *last);
     }
-    return *oldest >= 0 && *newest <= *oldest + 1;
+    return is_well;
+}
+
+// Prints from which word on a page is of which generation.
+static void tell_runs(const uint64_t *words, uint64_t page)
+{
+    for (int at = 0; at < WORDS; at++)
+        if (at == 0 || words[at] != words[at - 1])
+            printf(" %lld from %d", (long long)of_word(page, words[at]), at);
+    printf("\n");
 }
 
 static int aio(int fd)
@@ -187,12 +196,16 @@ int main(int count, char **args)
     }
     if (!strcmp(args[2], "rounds")) {
         int log = open(args[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        int64_t oldest, newest;
-        look(memory, 0, &oldest, &newest);
-        // Each page ends one generation before it begins the next.
+        int64_t first, last, newest = 0;
+        for (uint64_t page = 0; page < pages; page++) {
+            look(memory, page, &first, &last);
+            newest = first > newest ? first : newest;
+        }
+        // Each page ends one generation before it begins the next. None goes back to the one
+        // before: killed in the midst of that, a page would have older words before newer ones.
         for (uint64_t page = 0; page < pages; page++)
-            fill(memory, page, oldest);
-        for (uint64_t now = oldest + 1;; now++) {
+            fill(memory, page, newest);
+        for (uint64_t now = newest + 1;; now++) {
             for (uint64_t page = 0; page < pages; page++)
                 fill(memory, page, now);
             if (msync(memory, bytes, MS_SYNC) != 0) {
@@ -204,12 +217,13 @@ int main(int count, char **args)
     }
     int is_since = !strcmp(args[2], "since");
     for (uint64_t page = 0; page < pages; page++) {
-        int64_t oldest, newest, wanted = (int64_t)generation;
-        int is_well = look(memory, page, &oldest, &newest);
-        is_well &= is_since ? oldest >= wanted : oldest == wanted && newest == wanted;
+        int64_t first, last, wanted = (int64_t)generation;
+        int is_well = look(memory, page, &first, &last);
+        is_well &= is_since ? last >= wanted : first == wanted && last == wanted;
         if (!is_well) {
-            printf("page %llu is of generations %lld to %lld\n", (unsigned long long)page,
-                   (long long)oldest, (long long)newest);
+            printf("page %llu is of generations %lld to %lld:", (unsigned long long)page,
+                   (long long)first, (long long)last);
+            tell_runs(memory + page * WORDS, page);
             return 1;
         }
     }

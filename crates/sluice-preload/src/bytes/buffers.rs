@@ -26,7 +26,7 @@ pub fn on_device(engine: &Engine, at: usize) -> bool {
 
 /// Whether an address is one that the device serves. Of others the program may have taken its own
 /// access away: they are the kernel's to refuse.
-fn is_served(engine: &Engine, at: usize) -> bool {
+pub fn is_served(engine: &Engine, at: usize) -> bool {
     engine.next_served(at, at + 1).is_some()
 }
 

@@ -5,7 +5,7 @@
 //! may hold back the signal by which a handler of the program's gets its pages.
 
 use crate::bytes::bounce::{Rest, Side, Way, whole};
-use crate::bytes::buffers::{on_device, signal_engine, with_pages};
+use crate::bytes::buffers::{is_served, on_device, signal_engine, with_pages};
 use crate::bytes::held::Held;
 use crate::bytes::piece::Place;
 use crate::next;
@@ -142,8 +142,11 @@ pub fn with_events(
     call: impl Fn(*mut epoll_event, c_int) -> c_int,
 ) -> c_int {
     const EVENT: usize = size_of::<epoll_event>();
-    if n <= 0 {
-        return call(to, n);
+    let (start, room) = (to as usize, n.max(0) as usize * EVENT);
+    // A piece of the buffer that has no room for an event would be none for the kernel.
+    let is_split = |engine| is_served(engine, start) != is_served(engine, start + EVENT - 1);
+    if n <= 0 || signal_engine().is_some_and(is_split) {
+        return with_pages((to.cast::<c_void>().cast_const(), room), || call(to, n));
     }
     let in_piece = |pieces: &[iovec], _| {
         let piece = pieces[0];
@@ -152,7 +155,7 @@ pub fn with_events(
             none => none as ssize_t,
         }
     };
-    let buffer = (to.cast::<c_void>().cast_const(), n as usize * EVENT);
+    let buffer = (to.cast::<c_void>().cast_const(), room);
     let bytes = whole(buffer, Way::In, || Rest::Stays, in_piece);
     match bytes {
         ..=0 => bytes as c_int,
