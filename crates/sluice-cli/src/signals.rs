@@ -12,24 +12,46 @@ static ASKED: AtomicI32 = AtomicI32::new(0);
 pub const ENDING: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
 /// Requests to end a program that may not have the terminal: Ctrl-C is passed on as well.
 pub const ENDING_OR_CTRL_C: [i32; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
-/// Signals that mean what programs make of them, and always go on to the program.
-const OF_PROGRAMS: [i32; 2] = [libc::SIGUSR1, libc::SIGUSR2];
+/// Signals that mean what programs make of them, and always go on to the program. Each would end a
+/// command that does not handle it, and its program would go on unseen. Those by which the kernel
+/// reports what a thread did stay the command's own.
+const OF_PROGRAMS: [i32; 10] = [
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGXCPU,
+    libc::SIGABRT,
+];
+/// Signals of the terminal, which sends them to the program as well.
+const OF_TERMINAL: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 /// The exit status of a command in a shell after Ctrl-C ended it.
 pub const INTERRUPT_STATUS: u8 = 130;
 
 type Handler = extern "C" fn(i32);
+type Informed = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Passes the signals of `passed_on` to a program from now on. Ctrl-C and Ctrl-\ no longer end this
-/// command, which has to print the result: the terminal sends them to the program as well.
+/// All signals that mean what programs make of them.
+fn of_programs() -> impl Iterator<Item = i32> {
+    OF_PROGRAMS
+        .into_iter()
+        .chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+}
+
+/// Passes the signals of `passed_on` to a program from now on, and those that are the program's
+/// anyway. Ctrl-C and Ctrl-\ no longer end this command, which has to print the result.
 pub fn forward_to(program: u32, passed_on: &'static [i32]) {
     PROGRAM.store(program as i32, Relaxed);
-    for &signal in passed_on.iter().chain(&OF_PROGRAMS) {
-        pass_on_unless_ignored(signal);
+    for signal in passed_on.iter().copied().chain(of_programs()) {
+        hand_unless_ignored(signal, pass_on);
     }
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
+    for signal in OF_TERMINAL {
         if !passed_on.contains(&signal) {
-            // SAFETY: no handler runs.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
+            hand_unless_ignored(signal, pass_on_if_sent);
         }
     }
 }
@@ -43,12 +65,11 @@ pub fn end_forwarding(keeps: bool) {
         true => handler as *const () as usize,
         false => libc::SIG_DFL,
     };
-    for signal in ENDING.into_iter().chain(OF_PROGRAMS) {
+    for signal in ENDING.into_iter().chain(of_programs()) {
         set_unless_ignored(signal, action);
     }
     if keeps {
-        // SAFETY: the handler does nothing but an atomic store. `forward_to` had it ignored.
-        unsafe { libc::signal(libc::SIGINT, action) };
+        set_unless_ignored(libc::SIGINT, action);
     }
 }
 
@@ -95,10 +116,9 @@ pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Relaxed)
 }
 
-/// Has a signal passed on from now on, unless our caller has us ignore it.
-fn pass_on_unless_ignored(signal: i32) {
-    let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = pass_on;
-    // SAFETY: zeros are a valid action; live records. The handler makes system calls alone.
+/// Has a signal handled from now on, unless our caller has us ignore it.
+fn hand_unless_ignored(signal: i32, handler: Informed) {
+    // SAFETY: zeros are a valid action; live records. The handlers make system calls alone.
     unsafe {
         let [mut action, mut before]: [libc::sigaction; 2] = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -144,20 +164,35 @@ extern "C" fn end_at_cut_file(_: i32) {
 
 extern "C" fn do_nothing(_: i32) {}
 
-/// What the program itself sends is for the parent that it would have without this command.
+/// Passes on what a process has sent to this command alone, as `kill` does.
+extern "C" fn pass_on_if_sent(signal: i32, info: *mut libc::siginfo_t, at: *mut libc::c_void) {
+    // SAFETY: the kernel's record.
+    if unsafe { (*info).si_code } <= 0 {
+        pass_on(signal, info, at);
+    }
+}
+
+/// What the program itself sends is for the parent that it would have without this command. What
+/// this command sends itself, to abort, is for nobody else.
 extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let program = PROGRAM.load(Relaxed);
-    if program > 0 {
-        // SAFETY: the kernel's record. A process that has ended keeps its number until it is
-        // waited for.
-        unsafe {
-            let is_programs = (*info).si_code <= 0 && (*info).si_pid() == program;
-            let to = if is_programs {
-                libc::getppid()
-            } else {
-                program
-            };
-            libc::kill(to, signal);
+    // SAFETY: the kernel's record, in which these have a sender; no pointers. A process that has
+    // ended keeps its number until it is waited for.
+    unsafe {
+        let code = (*info).si_code;
+        let is_sent = matches!(code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+        let sender = is_sent.then(|| (*info).si_pid());
+        if program <= 0 || (signal == libc::SIGABRT && sender == Some(libc::getpid())) {
+            return;
+        }
+        let to = match sender == Some(program) {
+            true => libc::getppid(),
+            false => program,
+        };
+        // What was sent with a value keeps it.
+        match code {
+            libc::SI_QUEUE => drop(libc::syscall(libc::SYS_rt_sigqueueinfo, to, signal, info)),
+            _ => drop(libc::kill(to, signal)),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::signals::{altstack, dispatch, mask, old_signals};
 use sluice_runtime::copies::session_variable;
 use sluice_runtime::{
     Engine, OnDevice, Session, SessionError, Space, StartError, Trap, allow_heap, dismiss_threads,
-    has_been_there, heap_needs, memory_use, running_threads, sent_back, stay_above, with_own_files,
+    has_begun, heap_needs, memory_use, running_threads, sent_back, stay_above, with_own_files,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn does_without(dir: &Path, error: &StartError) -> bool {
 fn is_runs_own_program(dir: &Path) -> bool {
     // SAFETY: no pointers.
     let parent = unsafe { libc::getppid() };
-    parents::command_of(dir) == Some(parent) && !has_been_there(dir)
+    parents::command_of(dir) == Some(parent) && !has_begun(dir)
 }
 
 /// Refuses to start, before the program's `main`. The session's folder has a note of it, so that

@@ -57,7 +57,7 @@ pub use process::witness::stand_for as witness;
 pub use session::contents;
 pub use session::copies;
 pub use session::error::{SessionError, StartError};
-pub use session::files::has_been_there;
+pub use session::files::{has_begun, is_first_process};
 pub use session::kinds::{KindError, Kinds};
 pub use session::settings::{LiveSettings, MigrationPolicy, OnLongDelay};
 pub use session::{BUILD, OnDevice, Session, Store, Trap};

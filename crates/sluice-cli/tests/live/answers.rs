@@ -15,6 +15,12 @@ fn a_process_without_its_parent_sees_the_first_of_the_system() {
     all_well(answers(), &["orphan"]);
 }
 
+/// Whom the command had adopted saw it again after `exec`.
+#[test]
+fn so_does_the_program_that_it_becomes() {
+    all_well(answers(), &["execs"]);
+}
+
 /// In event mode the runtime's threads had made them differ.
 #[test]
 fn semaphores_have_nothing_to_undo_in_either_process() {

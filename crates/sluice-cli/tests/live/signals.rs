@@ -141,11 +141,24 @@ fn a_request_to_end_is_passed_on() {
     }
 }
 
+/// It was ignored, as what the terminal sends to both is.
+#[test]
+fn control_c_that_the_command_alone_is_sent_is_passed_on() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        let running = spinning("event");
+        // SAFETY: no pointers; the process is our own child.
+        unsafe { libc::kill(running.id(), signal) };
+        let out = running.finish();
+        assert_eq!(out.signal(), Some(signal), "{out:#?}");
+        assert_eq!(out.json()["exit"]["signal"], signal);
+    }
+}
+
 /// They ended the command without a result, and the program went on. What the program sends to its
 /// parent itself goes to the one that it would have without Sluice.
 #[test]
 fn signals_of_the_users_are_the_programs() {
-    for signal in ["USR1", "USR2"] {
+    for signal in ["USR1", "USR2", "ALRM", "PROF", "IO", "RTMIN", "RTMAX"] {
         let program = format!(
             "trap 'echo got; exit 3' {signal}; kill -s {signal} $PPID
              for n in $(seq 2000); do sleep 0.01; done"

@@ -5,6 +5,7 @@
 use crate::next;
 use core::sync::atomic::{AtomicI32, Ordering::*};
 use libc::pid_t;
+use sluice_runtime::is_first_process;
 use std::path::Path;
 
 /// The system's first process.
@@ -23,14 +24,14 @@ pub fn command_of(dir: &Path) -> Option<pid_t> {
     name.split_once('-')?.0.parse().ok()
 }
 
-/// Notes who adopts. A process that the command has started itself has it for a parent.
+/// Notes who adopts. The command has started the session's first process itself, and is its parent;
+/// any other may have lost its own before it became this program.
 pub fn know(dir: &Path) {
     let Some(command) = command_of(dir) else {
         return;
     };
     COMMAND.store(command, Relaxed);
-    // SAFETY: no arguments.
-    if unsafe { next_getppid() } != command {
+    if !is_first_process(dir) {
         ADOPTER.store(command, Relaxed);
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::allocator::system::in_signal_mode;
 use crate::bytes::buffers::signal_engine;
-use crate::device::engine;
+use crate::device::{engine, refuse};
 use crate::next;
 use crate::signals::altstack::{begin_unasked, keep_off_device};
 use crate::signals::mask::without_bus;
@@ -84,43 +84,71 @@ const _: () = assert!(size_of::<Event>() == size_of::<sigevent>());
 type Called = extern "C-unwind" fn(usize);
 
 /// Functions that the C library calls in a thread. A thread that calls one knows the value alone,
-/// so each has a place.
-static FUNCTIONS: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+/// so each has a place, and each place code of its own.
+static FUNCTIONS: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+/// More than programs have, but for those that make functions while they run.
+const PLACES: usize = 4_096;
+/// Bytes of the code of a place.
+const BYTES: usize = 16;
 
 /// Calls a function of the program's, which may need a page: some versions of the C library have
 /// signals held back from it.
-extern "C-unwind" fn call<const AT: usize>(value: usize) {
+extern "C-unwind" fn call(value: usize, from: usize) {
     have_own();
     begin_unasked();
+    let function = FUNCTIONS[(from - first_place()) / BYTES].load(Acquire);
     // SAFETY: the program's function, which takes a value of one word.
-    unsafe { core::mem::transmute::<usize, Called>(FUNCTIONS[AT].load(Acquire))(value) }
+    unsafe { core::mem::transmute::<usize, Called>(function)(value) }
 }
 
-#[rustfmt::skip]
-static CALLS: [Called; FUNCTIONS.len()] = [
-    call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>,
-    call::<7>, call::<8>, call::<9>, call::<10>, call::<11>, call::<12>, call::<13>,
-    call::<14>, call::<15>, call::<16>, call::<17>, call::<18>, call::<19>, call::<20>,
-    call::<21>, call::<22>, call::<23>, call::<24>, call::<25>, call::<26>, call::<27>,
-    call::<28>, call::<29>, call::<30>, call::<31>, call::<32>, call::<33>, call::<34>,
-    call::<35>, call::<36>, call::<37>, call::<38>, call::<39>, call::<40>, call::<41>,
-    call::<42>, call::<43>, call::<44>, call::<45>, call::<46>, call::<47>, call::<48>,
-    call::<49>, call::<50>, call::<51>, call::<52>, call::<53>, call::<54>, call::<55>,
-    call::<56>, call::<57>, call::<58>, call::<59>, call::<60>, call::<61>, call::<62>,
-    call::<63>,
-];
+/// The code of all places, one behind the other: each calls with its own address.
+#[unsafe(naked)]
+extern "C-unwind" fn places() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        ".p2align 4",
+        ".rept {places}",
+        "lea rsi, [rip]",
+        "jmp {call}",
+        ".p2align 4",
+        ".endr",
+        places = const PLACES,
+        call = sym call,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        ".p2align 4",
+        ".rept {places}",
+        "adr x1, .",
+        "b {call}",
+        ".p2align 4",
+        ".endr",
+        places = const PLACES,
+        call = sym call,
+    );
+}
 
-/// What to call in place of a function; that one itself if the program has too many.
+/// Where the code of the first place begins.
+fn first_place() -> usize {
+    (places as *const () as usize).next_multiple_of(BYTES)
+}
+
+/// What to call in place of a function; that one itself if it is such code.
 fn in_place_of(function: usize) -> usize {
-    if CALLS.iter().any(|call| *call as usize == function) {
+    let first = first_place();
+    if (first..first + PLACES * BYTES).contains(&function) {
         return function;
     }
     let is_it = |place: &AtomicUsize| {
         let before = place.compare_exchange(0, function, AcqRel, Acquire);
         before.is_ok() || before == Err(function)
     };
-    let at = FUNCTIONS.iter().position(is_it);
-    at.map_or(function, |at| CALLS[at] as usize)
+    match FUNCTIONS.iter().position(is_it) {
+        Some(at) => first + at * BYTES,
+        None => refuse(&format!(
+            "threads of SIGEV_THREAD call more than {PLACES} functions, and more cannot be seen"
+        )),
+    }
 }
 
 impl Event {

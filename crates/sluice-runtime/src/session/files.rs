@@ -206,9 +206,20 @@ fn image_path(dir: &Path, image: u32) -> PathBuf {
     dir.join(format!("proc-{}-{image}.stats", std::process::id()))
 }
 
-/// Whether this process has been another program on the device of a session.
-pub fn has_been_there(dir: &Path) -> bool {
-    last_image(dir).is_some()
+/// The file of a session's first image.
+fn first_image(dir: &Path) -> Option<PathBuf> {
+    std::fs::read_link(dir.join(VIEW_LINK)).ok()
+}
+
+/// Whether any process has been on the device of a session.
+pub fn has_begun(dir: &Path) -> bool {
+    first_image(dir).is_some()
+}
+
+/// Whether this is the process that a session began with, in its first image or a later one.
+pub fn is_first_process(dir: &Path) -> bool {
+    let first = first_image(dir);
+    first.is_some_and(|path| path.file_name() == image_path(dir, 0).file_name())
 }
 
 /// The last image of this process that has files.
