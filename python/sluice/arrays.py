@@ -25,3 +25,12 @@ def array(key: str, given: npt.ArrayLike) -> npt.NDArray[Any]:
         why = str(error)
     raise BadValueError(f"bad {key}: {why}; expected one dimension, and every value", key=key,
                         expected="one dimension, and every value")
+
+
+def of_kind(values: npt.NDArray[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Numbers of a kind. An array without any may be of every other: ``[]`` is of floats.
+
+    >>> of_kind(np.zeros(0, "c16"), np.uint64)
+    array([], dtype=uint64)
+    """
+    return np.asarray(values if values.size else np.empty(values.shape), dtype=kind, order="C")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sluice import _core
 from sluice import progress as bars
-from sluice.arrays import array
+from sluice.arrays import array, of_kind
 from sluice.errors import BadValueError, BusyError, UnknownKeyError
 from sluice.overrides import given
 from sluice.paths import Name, text
@@ -183,7 +183,7 @@ def _whole(key: str, given: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     if values.dtype.kind == "i" and values.size and values.min() < 0:
         raise BadValueError(f"bad {key}: {values.min()}; expected 0 or more", key=key,
                             value=str(values.min()), expected="0 or more")
-    values = np.asarray(values, dtype=np.uint64, order="C")
+    values = of_kind(values, np.uint64)
     return _flat(key, values) if key == "addresses" else values
 
 
@@ -191,14 +191,15 @@ def _truths(given: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     values = array("writes", given)
     try:
         # Complex numbers and spans of time may equal 0 and 1, too.
-        is_good = values.dtype.kind in "biufO" and bool(np.isin(values, (0, 1)).all())
+        is_good = not values.size or (values.dtype.kind in "biufO"
+                                      and bool(np.isin(values, (0, 1)).all()))
     except TypeError:
         # What pandas has where a value is missing, and records, compare with nothing.
         is_good = False
     if not is_good:
         raise BadValueError("bad writes: expected true and false, or 0 and 1", key="writes",
                             expected="true and false, or 0 and 1")
-    return np.asarray(values, dtype=np.uint8, order="C")
+    return of_kind(values, np.uint8)
 
 
 def _times(given: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -206,7 +207,7 @@ def _times(given: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if values.dtype.kind not in "iuf" and values.size:
         raise BadValueError(f"bad at_ns: an array of {values.dtype}; expected nanoseconds",
                             key="at_ns", value=str(values.dtype), expected="nanoseconds")
-    return np.asarray(values, dtype=np.float64, order="C")
+    return of_kind(values, np.float64)
 
 
 def _flat(key: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -24,6 +24,8 @@ from sluice.seeds import checked, whole
 
 _PAGE = 4096
 _GRACE_S = 10
+_REFUSAL = "SLUICE_REFUSAL"
+"""Where the command writes why it refuses, for its standard error is the user's."""
 
 
 def run(command: Sequence[Name], device: Name = "cxl-ssd",
@@ -36,9 +38,8 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
     result. With ``profile``, ``.profile`` has the misses by allocation and by thread: of
     allocations of 64 KiB and more, or from a size such as ``"4KiB"`` on. Raises
     :class:`sluice.ConfigError` for a device that cannot be, :class:`sluice.InputError` for
-    what else ``sluice run`` refuses (it prints why, unless there is ``capture``), and
-    :class:`sluice.RunError` with ``status`` and ``result`` for a program that ended
-    with another status than 0.
+    what else ``sluice run`` refuses, and :class:`sluice.RunError` with ``status`` and
+    ``result`` for a program that ended with another status than 0.
 
     >>> import sluice, sys
     >>> result = sluice.run([sys.executable, "-c", "print(sum(bytearray(8 << 20)))"],
@@ -65,12 +66,13 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
         out = Path(folder) / "out"
         start = [str(program.find(None)), "run", "--device", text(device), *sets, "--seed",
                  str(seed), "--trap", trap, "--out", str(out), "--", *words]
-        done = _done(start, capture)
+        why = Path(folder) / "refusal"
+        done = _done(start, capture, os.environ | {_REFUSAL: str(why)})
         stats = out / "stats.json"
         if not stats.is_file():
-            raise InputError(_last(done.stderr) if capture else
-                             f"`sluice run` refused, and printed why; status {done.returncode}."
-                             " With capture=True the reason stands here")
+            raise InputError(why.read_text(encoding="utf-8") if why.is_file() else
+                             f"`sluice run` ended with status {done.returncode}, without a result"
+                             " and without a word of why")
         result = Result(json.loads(stats.read_text(encoding="utf-8")))
     if capture:
         result.output, result.errors = done.stdout, done.stderr
@@ -80,11 +82,12 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
     return result
 
 
-def _done(start: list[str], capture: bool) -> subprocess.CompletedProcess[str]:
+def _done(start: list[str], capture: bool,
+          variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """What came of a command. One that is given up is asked to end, and passes that on to its
     program."""
     pipe = subprocess.PIPE if capture else None
-    with subprocess.Popen(start, stdout=pipe, stderr=pipe) as child:
+    with subprocess.Popen(start, stdout=pipe, stderr=pipe, env=variables) as child:
         try:
             told = child.communicate()
         except BaseException:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sluice import _core
-from sluice.arrays import array
+from sluice.arrays import array, of_kind
 from sluice.errors import BadValueError
 from sluice.overrides import given
 from sluice.paths import Name, text
@@ -183,4 +183,4 @@ def _numbers(pages: npt.ArrayLike) -> npt.NDArray[np.uint32]:
         odd = int(values.min()) if values.min() < 0 else int(values.max())
         raise BadValueError(f"bad pages: {odd}; expected 0 to {most}", key="pages", value=str(odd),
                             expected=f"0 to {most}")
-    return np.ascontiguousarray(values, dtype=np.uint32)
+    return of_kind(values, np.uint32)

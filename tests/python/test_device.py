@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import re
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,21 @@ def test_the_last_byte_is_on_the_device() -> None:
     assert device().access([]).shape == (0,)
 
 
+@pytest.mark.parametrize("kind", ["f8", "c16", "M8[s]", "U4", [("a", "i4")]])
+def test_an_array_without_numbers_may_be_of_any_kind(kind: Any) -> None:
+    """Of complex ones NumPy warned that something was lost, which is an error here."""
+    empty, one = np.zeros(0, kind), device()
+    assert one.access(empty, writes=empty, sizes=empty, at_ns=empty).shape == (0,)
+    assert one.block("read", empty, empty, at_ns=empty).shape == (0,)
+    assert sluice.replay("cxl-ssd", None, empty).accesses == 0
+
+
+def test_a_time_that_cannot_be_is_named_in_few_digits() -> None:
+    with pytest.raises(sluice.BadValueError, match='"1e300"; expected times') as refused:
+        device().access([0], at_ns=[1e300])
+    assert refused.value.value == "1e300"
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_device_has_no_second_name(again: Callable[[object], object]) -> None:
     one = device()
@@ -189,6 +206,35 @@ def test_what_a_policy_raises_at_the_block_door_is_raised(op: str) -> None:
         one.block(op, [0])
     with pytest.raises(sluice.PolicyError, match="has failed before; make another device"):
         one.block("flush", [0])
+
+
+@pytest.mark.parametrize("key", ["policy", "prefetcher"])
+def test_a_device_that_its_own_class_holds_is_collected(key: str) -> None:
+    """Each such pair stayed until the end of the process, with the device's memory."""
+    class Own(sluice.Policy, sluice.Prefetcher):  # type: ignore[misc]
+        def __init__(self, space: object) -> None:
+            made.append(self)
+
+        def insert(self, set_: int, slot: int, lpn: int) -> None: ...
+        def remove(self, set_: int, slot: int) -> None: ...
+        def victim(self, set_: int, evictable: object) -> None: ...
+        def access(self, *told: object) -> list[int]:
+            # While it is asked its device must not be taken for one that nobody holds.
+            gc.collect()
+            return []
+
+    made: list[Any] = []
+    one = device(prefetch_degree=1, **{key: Own})
+    own = made.pop()
+    own.device = one
+    gone = [weakref.ref(one), weakref.ref(own)]
+    one.access([0, 4096])
+    del own
+    gc.collect()
+    assert all(one() for one in gone) and len(one.access([8192])) == 1
+    del one
+    gc.collect()
+    assert not any(one() for one in gone)
 
 
 def test_its_own_policy_cannot_ask_it() -> None:

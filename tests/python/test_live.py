@@ -62,12 +62,21 @@ def test_failures_are_of_their_kinds() -> None:
     with pytest.raises(sluice.UnknownKeyError, match="did you mean `cache.policy`") as unknown:
         sluice.run(["true"], overrides={"cache.polcy": "lru", "host.on_long_delay": "spin"})
     assert unknown.value.key == "cache.polcy"
-    with pytest.raises(sluice.InputError, match="printed why; status 2. With capture=True"):
-        sluice.run(["/no/such/program"], overrides=DEVICE)
+    for capture in (False, True):
+        with pytest.raises(sluice.InputError, match="^/no/such/program: no such program; "):
+            sluice.run(["/no/such/program"], overrides=DEVICE, capture=capture)
+        with pytest.raises(sluice.InputError, match="^invalid value 'even' for '--trap <TRAP>'"):
+            sluice.run(["true"], overrides=DEVICE, trap="even", capture=capture)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
     with pytest.raises(sluice.BadValueError, match="bad value for `pid`: '--help'"):
         sluice.attach("--help")  # type: ignore[arg-type]
+
+
+def test_neither_the_program_nor_the_record_of_a_run_has_the_file_for_refusals() -> None:
+    script = "import os; print([name for name in os.environ if 'REFUSAL' in name])"
+    assert sluice.run([sys.executable, "-c", script], overrides=DEVICE,
+                      capture=True).output == "[]\n"
 
 
 def test_a_run_that_is_given_up_ends_what_does_not_want_to(tmp_path: Path) -> None:

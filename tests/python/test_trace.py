@@ -237,6 +237,13 @@ def leb128(number: int) -> bytes:
     return bytes([last | 128]) + leb128(more) if more else bytes([last])
 
 
+def test_a_trace_without_a_name_is_said_to_have_none() -> None:
+    for simulate, on in ((sluice.simulate, "cxl-ssd"), (sluice.simulate_system, "skybyte-full")):
+        with pytest.raises(sluice.TraceError, match='"trace:"; expected a file after') as refused:
+            simulate(on, workload="trace:")
+        assert (refused.value.key, refused.value.value) == ("workload", "trace:")
+
+
 def test_an_index_that_claims_too_much_is_refused(
         trace: tuple[Path, np.ndarray], tmp_path: Path) -> None:
     """Its checksum is right: nothing but its last block contradicts it."""

@@ -34,13 +34,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     closed::stay_closed();
+    output::take_refusal_file();
     let command = parse();
     match command.has_session() {
         true => signals::report_large_files(),
         false => end_with_the_reader(),
     }
     command.run().unwrap_or_else(|error| {
-        errln!("sluice: {error}");
+        output::refuse(&error);
         error.status()
     })
 }

@@ -44,7 +44,7 @@ const NEEDS: &[Need] = &[
 /// Ends this command if an option is given without one that it needs.
 pub fn check(found: &ArgMatches, top: &Command) {
     if let Some(told) = lacking(found, top) {
-        errln!("sluice: {told}");
+        crate::output::refuse(told);
         std::process::exit(2);
     }
 }

@@ -9,6 +9,8 @@ use std::fmt::{Arguments, Display};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// A line on standard error. That it could not be written cannot be reported.
 macro_rules! errln {
@@ -24,6 +26,31 @@ macro_rules! outln {
 pub fn note(line: Arguments<'_>) {
     let line = line.to_string();
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(&line));
+}
+
+/// Names a file for the reason of a command that refuses. The Python package asks for it: a program
+/// writes on the same standard error, which the package leaves to the user.
+const REFUSAL_VAR: &str = "SLUICE_REFUSAL";
+static REFUSAL: OnceLock<PathBuf> = OnceLock::new();
+
+/// Reads the name of that file. Neither a program that this command starts nor the record of this
+/// command has it. To be called before there are threads.
+pub fn take_refusal_file() {
+    let Some(path) = std::env::var_os(REFUSAL_VAR) else {
+        return;
+    };
+    REFUSAL.get_or_init(|| path.into());
+    // SAFETY: no other thread is there that could read the environment.
+    unsafe { std::env::remove_var(REFUSAL_VAR) };
+}
+
+/// Says why this command does not do what was asked of it.
+pub fn refuse(why: impl Display) {
+    errln!("sluice: {why}");
+    if let Some(file) = REFUSAL.get() {
+        // Who asked for it learns from its absence that something went wrong.
+        let _ = std::fs::write(file, printable(&why.to_string()).to_string());
+    }
 }
 
 /// See `outln!`.

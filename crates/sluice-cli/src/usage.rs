@@ -18,7 +18,7 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
         ErrorKind::InvalidUtf8 => not_text(&words),
         kind => line(kind, &error.render().to_string(), &place),
     };
-    errln!("sluice: {told}");
+    crate::output::refuse(told);
     std::process::exit(2);
 }
 

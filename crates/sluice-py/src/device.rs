@@ -1,12 +1,14 @@
 //! A device that Python asks by arrays.
 
 use crate::errors;
+use crate::instance::Instance;
 use crate::own::{Classes, Made, settle};
 use crate::python::{Progress, detached};
 use crate::raised::Raised;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
 use sluice_driver::{Accesses, Blocks, Bulk, Visibility};
 use sluice_model::{BlockOp, DeviceConfig};
 use sluice_results::to_json;
@@ -24,6 +26,7 @@ pub struct Device {
     config: DeviceConfig,
     seed: u64,
     raised: Raised,
+    instances: Vec<Instance>,
     has_policy: bool,
     failed: bool,
     /// Python shares what it holds between threads; nobody ever waits for this lock.
@@ -51,6 +54,7 @@ impl Device {
             config,
             seed,
             raised: made.raised,
+            instances: made.instances,
             has_policy: made.has_policy,
             failed: false,
             bulk: Mutex::new(Bulk::new(made.device)),
@@ -191,6 +195,17 @@ impl Device {
         };
         to_json(&plan.result(bulk.device(), bulk.counted())).to_string()
     }
+
+    /// A policy may hold the device that asks it: what holds nothing else must be found.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let mut instances = self.instances.iter();
+        instances.try_for_each(|instance| instance.visit(&visit))
+    }
+
+    fn __clear__(&mut self) {
+        self.failed = true;
+        self.instances.iter().for_each(Instance::clear);
+    }
 }
 
 impl Device {
@@ -288,7 +303,12 @@ fn times(py: Python<'_>, at_ns: &[f64], made: Ps) -> PyResult<Vec<Ps>> {
                 "times in nanoseconds that never go back, from {} on",
                 last.0 as f64 / PS_PER_NS
             );
-            return Err(errors::bad_value(py, "at_ns", &ns.to_string(), &expected));
+            return Err(errors::bad_value(
+                py,
+                "at_ns",
+                &format!("{ns:?}"),
+                &expected,
+            ));
         }
         times.push(at);
         last = at;

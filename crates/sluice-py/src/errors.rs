@@ -228,6 +228,19 @@ pub fn trace(py: Python<'_>, path: &Path, error: &sluice_trace::Error) -> PyErr 
     raise(py, &message, &details)
 }
 
+/// The exception for a workload that says it is a trace, and names no file.
+pub fn no_trace(py: Python<'_>) -> PyErr {
+    let (given, expected) = ("trace:", "a file after the colon, such as trace:run.trace");
+    let details = Details {
+        class: "TraceError",
+        key: Some("workload".to_owned()),
+        value: Some(given.to_owned()),
+        expected: Some(expected.to_owned()),
+    };
+    let message = format!("bad value for `workload`: \"{given}\"; expected {expected}");
+    raise(py, &message, &details)
+}
+
 /// The exception for a system that could not run its program.
 pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
     let details = match error {

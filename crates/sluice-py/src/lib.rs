@@ -4,6 +4,7 @@ mod device;
 mod errors;
 mod event;
 mod fabric;
+mod instance;
 mod own;
 mod policy;
 mod prefetcher;
@@ -295,6 +296,7 @@ mod _core {
             mut device,
             raised,
             has_policy,
+            ..
         } = Made::new(py, &config, seed, classes)?;
         let start = Instant::now();
         detached(py, &Progress::default(), |stop| {
@@ -395,6 +397,7 @@ fn simulate_detached(
         device,
         raised,
         has_policy,
+        ..
     } = made;
     let (stopped, streams) = (raised.clone(), workload.streams(py)?);
     let progress = Progress::new(progress, Some(workload.accesses()));

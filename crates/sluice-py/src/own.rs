@@ -1,6 +1,7 @@
 //! Devices whose policy or prefetcher may be a class of Python.
 
 use crate::errors;
+use crate::instance::Instance;
 use crate::policy::PyPolicy;
 use crate::prefetcher::PyPrefetcher;
 use crate::raised::Raised;
@@ -18,6 +19,8 @@ pub struct Classes<'a, 'py> {
 pub struct Made {
     pub device: Device,
     pub raised: Raised,
+    /// Of the classes that were given.
+    pub instances: Vec<Instance>,
     /// Whether its policy is a class.
     pub has_policy: bool,
 }
@@ -35,22 +38,25 @@ impl Made {
         ] {
             check_class(key, class)?;
         }
-        let raised = Raised::default();
+        let (raised, mut instances) = (Raised::default(), Vec::new());
         let device = match classes.policy {
             None => sluice_plugin::device(config, seed),
             Some(class) => {
                 let policy = PyPolicy::new(class, config, seed, raised.clone())?;
+                instances.push(policy.instance());
                 sluice_plugin::with_policy(config, seed, Some(Box::new(policy)))
             }
         };
         let mut device = device.map_err(|error| errors::made(py, &error))?;
         if let Some(class) = classes.prefetcher {
             let prefetcher = PyPrefetcher::new(class, config, seed, raised.clone())?;
+            instances.push(prefetcher.instance());
             device = device.with_prefetcher(Box::new(prefetcher));
         }
         Ok(Made {
             device,
             raised,
+            instances,
             has_policy: classes.policy.is_some(),
         })
     }

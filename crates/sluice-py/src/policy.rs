@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::event::PyEvent;
+use crate::instance::Instance;
 use crate::python::attached;
 use crate::raised::Raised;
 use pyo3::exceptions::PyValueError;
@@ -14,7 +15,7 @@ use std::ptr::NonNull;
 
 /// An instance of the user's class.
 pub struct PyPolicy {
-    policy: Py<PyAny>,
+    policy: Instance,
     /// What its space has as `event`.
     event: Py<PyEvent>,
     evictable: Py<Evictable>,
@@ -52,7 +53,7 @@ impl PyPolicy {
             hears_misses: hears("miss")?,
             hears_hits: hears("hit")?,
             hears_time: hears("tick")?,
-            policy: policy.unbind(),
+            policy: Instance::new(policy),
             event,
             evictable: Py::new(py, Evictable(None))?,
             raised,
@@ -60,13 +61,18 @@ impl PyPolicy {
         })
     }
 
+    /// The instance that is asked.
+    pub fn instance(&self) -> Instance {
+        self.policy.clone()
+    }
+
     /// Calls the policy, unless it has failed before.
     fn call<T>(&mut self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         if self.failed {
             return None;
         }
-        let result = attached(|py| work(self.policy.bind(py)));
-        result
+        let result = attached(|py| self.policy.get(py).map(|policy| work(&policy)));
+        result?
             .map_err(|error| {
                 self.failed = true;
                 self.raised.keep(error);

@@ -1,6 +1,7 @@
 //! Prefetchers written in Python.
 
 use crate::errors;
+use crate::instance::Instance;
 use crate::python::attached;
 use crate::raised::Raised;
 use pyo3::exceptions::PyOverflowError;
@@ -15,7 +16,7 @@ const BEYOND: u64 = u64::MAX;
 
 /// An instance of the user's class.
 pub struct PyPrefetcher {
-    prefetcher: Py<PyAny>,
+    prefetcher: Instance,
     raised: Raised,
     failed: bool,
 }
@@ -36,10 +37,15 @@ impl PyPrefetcher {
         let space = py.import("sluice.policy")?.getattr("PrefetchSpace")?;
         let space = space.call1((config.pages, settings.degree, settings.distance, seed))?;
         Ok(PyPrefetcher {
-            prefetcher: class.call1((space,))?.unbind(),
+            prefetcher: Instance::new(class.call1((space,))?),
             raised,
             failed: false,
         })
+    }
+
+    /// The instance that is asked.
+    pub fn instance(&self) -> Instance {
+        self.prefetcher.clone()
     }
 
     /// Calls the class, unless it has raised before: a run that is over asks it no more.
@@ -47,7 +53,7 @@ impl PyPrefetcher {
         if self.failed {
             return None;
         }
-        attached(|py| call(self.prefetcher.bind(py)))
+        attached(|py| self.prefetcher.get(py).map(|prefetcher| call(&prefetcher)))?
             .map_err(|error| {
                 self.failed = true;
                 self.raised.keep(error);

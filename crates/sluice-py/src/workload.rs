@@ -85,6 +85,9 @@ pub fn trace_path(text: &OsStr) -> Option<&Path> {
 /// Opens a trace to be replayed. A part of what was recorded may be missing, of which the command
 /// warns as well.
 pub fn open(py: Python<'_>, path: &Path) -> PyResult<Replay> {
+    if path.as_os_str().is_empty() {
+        return Err(errors::no_trace(py));
+    }
     let replay = Replay::open(path, Placement::Touch);
     let replay = replay.map_err(|error| errors::trace(py, path, &error))?;
     if let Some(unfinished) = replay.unfinished() {
