@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sluice.recipes import FOLDER, main, needs, session
-from sluice.recipes.recipe import find, load
+from sluice.recipes.recipe import filled, find, load
 
 ROOT = Path(__file__).parents[2]
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
@@ -51,6 +51,22 @@ def test_a_recipe_answers_its_question(name: str, tmp_path: Path) -> None:
     assert told["question"] in page and told["answer"] in page
     assert "<th class=\"number\">misses, whole program</th>" in page
     assert f"<td>{small:,}</td>" in page
+
+
+@pytest.mark.parametrize("name", [one for one in find(FOLDER)
+                                  if not (load(FOLDER, one).python or load(FOLDER, one).debian)])
+def test_a_footprint_is_what_the_program_touches(name: str) -> None:
+    """Shares of the cache are of it: with twice as much, half of them hold the whole program."""
+    one = load(FOLDER, name)
+    footprint = int(one.footprint_mib["default"])
+    words = [filled(one, word, SLUICE, one.size["default"]) for word in one.program]
+    command = [SLUICE, "run", "--json", *(f"--place={what}" for what in one.place),
+               "--set", f"device.capacity={8 * footprint}MiB",
+               "--set", f"cache.capacity={2 * footprint}MiB", "--", *words]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    misses = [process["misses"] for process in json.loads(told.splitlines()[-1])["processes"]]
+    touched = sum(misses) * 4096 / 2**20
+    assert 0.65 * footprint < touched < 1.05 * footprint
 
 
 def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
