@@ -171,8 +171,9 @@ class Dask:
             one.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{one.getsockname()[1]}"
         host, port = self.address.split(":")
-        self._started = [self._start("dask_scheduler", "--host", host, "--port", port,
-                                     "--no-dashboard", "--no-show")]
+        self.scheduler = self._start("dask_scheduler", "--host", host, "--port", port,
+                                     "--no-dashboard", "--no-show")
+        self._started = [self.scheduler]
         self.workers = [self.worker(), self.worker()]
 
     def worker(self) -> subprocess.Popen[bytes]:
@@ -277,10 +278,30 @@ def test_a_run_that_had_ended_on_a_lost_worker_is_waited_for_again(lab: Lab) -> 
 
     states = [["lost", "pending", "finished"], ["finished"]]
     client = SimpleNamespace(
-        submit=lambda *_, key, **__: Future(key, states.pop(0)), cancel=lambda _: None)
+        submit=lambda *_, key, **__: Future(key, states.pop(0)), cancel=lambda _: None,
+        status="running")
     found = dict(engine.Cluster(client, "dask", 60).outcomes(
         Program(lab.sluice), {("sim", "1"): {}, ("sim", "2"): {}}, alone=False))
     assert [found[arguments].problem for arguments in (("sim", "1"), ("sim", "2"))] == ["", ""]
+
+
+def test_a_lost_scheduler_is_said_and_costs_unfinished_points_only(
+        lab: Lab, tmp_path: Path, expected: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs that had not ended were written down as failures, `NoneType: None` each."""
+    monkeypatch.setenv("NAP", "0.2")
+    out = tmp_path / "dask"
+    with cluster(tmp_path) as dask:
+        first = coordinator(lab, out, dask)
+        until("five points are kept", lambda: kept(out) >= 5)
+        dask.scheduler.kill()
+        _, told = first.communicate(timeout=120)
+    assert first.returncode == 2 and not (out / "results.csv").exists()
+    assert "the scheduler is lost; what has ended is kept" in told and "Traceback" not in told
+    with cluster(tmp_path) as dask:
+        second = coordinator(lab, out, dask)
+        _, told = second.communicate(timeout=120)
+    assert second.returncode == 1, told
+    assert contents(out) == expected
 
 
 def test_a_run_that_measures_time_stays_on_this_machine(lab: Lab) -> None:

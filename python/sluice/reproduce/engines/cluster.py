@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 import platform
 import queue
 import subprocess
@@ -27,6 +28,8 @@ _NO_END = ("lost", "pending")
 """What a run is whose outcome is not there, or not there any more."""
 _DEATHS = 3
 """Workers that may be lost during one and the same run."""
+# Of a scheduler that is lost it prints pages; here it is a line.
+logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
 
 def connected(engine: str) -> Cluster:
@@ -95,6 +98,9 @@ class Cluster:
                 if done.key not in futures:
                     continue
                 future, arguments = futures[done.key]
+                if future.status == "cancelled":
+                    # Nobody cancels a run of ours: the client does, of all, without a scheduler.
+                    raise self._without_scheduler()
                 if future.status in _NO_END:
                     # It had ended, and the worker that had its outcome is lost: it runs again.
                     future.add_done_callback(ended.put)
@@ -102,7 +108,8 @@ class Cluster:
                 del futures[done.key]
                 yield arguments, _outcome(future)
         finally:
-            self._client.cancel([future for future, _ in futures.values()])
+            if self._client.status == "running":
+                self._client.cancel([future for future, _ in futures.values()])
 
     def _next(self, ended: queue.SimpleQueue[distributed.Future]) -> distributed.Future:
         """The next that ends. Raises ``ExperimentError`` if nobody is left to carry it out."""
@@ -113,14 +120,17 @@ class Cluster:
             except queue.Empty:
                 pass
             if self._client.status != "running":
-                raise ExperimentError(f"--engine {self._name}: the scheduler is lost; what has"
-                                      " ended is kept, and the same command goes on from there")
+                raise self._without_scheduler()
             if self._client.scheduler_info(n_workers=1)["n_workers"]:
                 alive = time.monotonic()
             elif self._lost_s is not None and time.monotonic() - alive > self._lost_s:
                 raise ExperimentError(f"--engine {self._name}: no worker for {self._lost_s:.0f} s;"
                                       " `dask worker` starts one, and the same command goes on"
                                       " from what has ended")
+
+    def _without_scheduler(self) -> ExperimentError:
+        return ExperimentError(f"--engine {self._name}: the scheduler is lost; what has ended is"
+                               " kept, and the same command goes on from there")
 
 
 def _name(program: Program, arguments: Arguments, inputs: Digests) -> str:
