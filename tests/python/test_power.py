@@ -30,14 +30,14 @@ MANY = Grid({"x": tuple("abcdefg")}, {(x,): float(2**n) for n, x in enumerate("a
 
 
 def judged(kind: str, ours: str, measured: dict[str, Grid], told: dict[str, Grid] | None = None,
-           derived: dict[str, str] | None = None, **more: object) -> Judged:
+           derived: dict[str, str] | None = None, seed: str = "seed", **more: object) -> Judged:
     formulas = {name: Formula(text) for name, text in (derived or {}).items()}
     claim = replace(Claim("claims[1]", kind, "says", "place", "", "", "why",
                           Tolerance.read("5 %"), ours=Formula(ours), axis="x"), **more)
     known = {**(told or {}), **measured}
     for name, formula in formulas.items():
         known[name] = formula(known)
-    (one,) = with_power([judge(claim, known)], measured, told or {}, formulas, "seed")
+    (one,) = with_power([judge(claim, known)], measured, told or {}, formulas, seed)
     return one
 
 
@@ -118,6 +118,17 @@ def test_labels_that_measure_the_same_are_not_told_apart() -> None:
     assert power("order", "m", {"m": apart}, order=order).permuted == (1, 5)
 
 
+def test_no_draw_decides_a_word() -> None:
+    """With 24 draws of noise an order of Cylon's Table 3 was strong, which 16 % of endless draws
+    keep. A sixth of the noise of 30 % is within 5 %."""
+    one = Grid({"x": ("a",)}, {("a",): 5.0})
+    for seed in map(str, range(20)):
+        found = power("value", "m", {"m": one}, published=Formula("5"), seed=seed,
+                      tolerance=Tolerance.read("5 %"))
+        matching, tries = found.noise
+        assert found.word == MEDIUM and abs(matching / tries - 1 / 6) < 0.1
+
+
 @pytest.mark.parametrize(("tolerance", "word"), [("2 %", STRONG), ("40 %", MEDIUM)])
 def test_two_labels_leave_it_to_noise(tolerance: str, word: str) -> None:
     # One exchange can fail and is half of all orders: whether the values could have been others is
@@ -136,14 +147,14 @@ def test_what_nearly_all_places_have_is_not_strong() -> None:
     found = power("range", "at(m, x='b', y='s')", {"m": grid}, high=Formula("0"))
     assert found.permuted[0] == 0 and found.permuted[1] > 0 and found.no_effect is False
     matching, tries = found.shuffled
-    assert tries == 24 and matching > 12
+    assert tries == 240 and matching > 120
     assert found.word == MEDIUM
 
 
 def test_values_that_are_nowhere_else_are_strong_among_shuffles_too() -> None:
     found = power("value", "m", {"m": FOUR}, {"published": FOUR}, published=Formula("published"))
     # A draw that moves nothing is no shuffle.
-    assert found.word == STRONG and found.shuffled[0] == 0 and found.shuffled[1] >= 20
+    assert found.word == STRONG and found.shuffled[0] == 0 and found.shuffled[1] >= 200
 
 
 def test_where_equal_values_are_no_number_they_are_no_test() -> None:
@@ -173,7 +184,7 @@ def test_what_is_true_or_missing_has_no_mean() -> None:
 
 def test_long_axes_are_drawn_from_with_a_seed() -> None:
     found = power("value", "m", {"m": MANY}, {"published": MANY}, published=Formula("published"))
-    assert found.permuted == (0, 50) and found.word == STRONG
+    assert found.permuted == (0, 240) and found.word == STRONG
     again = power("value", "m", {"m": MANY}, {"published": MANY}, published=Formula("published"))
     assert again == found
 

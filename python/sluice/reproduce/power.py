@@ -36,10 +36,10 @@ from sluice.reproduce.known import Known
 
 Grids = Mapping[str, Grid]
 
-_ALL = 24
+_ALL = 120
 """Permutations of an axis are all tried up to this many, else :data:`_DRAWN` of them."""
-_DRAWN = 50
-_NOISES = 24
+_DRAWN = 240
+_NOISES = 240
 _NOISE = 0.3
 _FEW, _MOST = 0.1, 0.5
 _SAME = 0.01
