@@ -71,8 +71,8 @@ def run(command: Sequence[Name], device: Name = "cxl-ssd",
         stats = out / "stats.json"
         if not stats.is_file():
             raise InputError(why.read_text(encoding="utf-8") if why.is_file() else
-                             f"`sluice run` ended with status {done.returncode}, without a result"
-                             " and without a word of why")
+                             f"`sluice run` ended with status {done.returncode} and no result: "
+                             + (_last(done.stderr) if capture else "what it printed says why"))
         result = Result(json.loads(stats.read_text(encoding="utf-8")))
     if capture:
         result.output, result.errors = done.stdout, done.stderr

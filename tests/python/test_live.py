@@ -67,6 +67,11 @@ def test_failures_are_of_their_kinds() -> None:
             sluice.run(["/no/such/program"], overrides=DEVICE, capture=capture)
         with pytest.raises(sluice.InputError, match="^invalid value 'even' for '--trap <TRAP>'"):
             sluice.run(["true"], overrides=DEVICE, trap="even", capture=capture)
+        # What ends the command leaves no reason but what was printed.
+        killed = "import os; os.write(2, b'why\\n'); os.kill(os.getppid(), 9)"
+        says = "why" if capture else "what it printed says why"
+        with pytest.raises(sluice.InputError, match=f"ended with status -9 and no result: {says}$"):
+            sluice.run([sys.executable, "-c", killed], overrides=DEVICE, capture=capture)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
     with pytest.raises(sluice.BadValueError, match="bad value for `pid`: '--help'"):
