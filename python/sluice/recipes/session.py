@@ -177,11 +177,12 @@ def answer_of(program: dict[str, Any]) -> Any:
 def _answer(document: dict[str, Any]) -> str:
     good = [row for row in document["rows"] if not row["problem"]]
     near = [row for row in good if row["slowdown"] <= NEAR]
+    if not good:
+        return f"No run ended well, so nothing is known: {document['rows'][0]['problem']}"
     if not near:
-        least = min(good, key=lambda row: row["slowdown"], default=None)
-        what = "no run ended" if not least else \
-            f"the least was {short(least['slowdown'])} times as long"
-        return f"With no cache of these it took at most twice as long as without a device; {what}."
+        least = min(row["slowdown"] for row in good)
+        return ("With no cache of these it took at most twice as long as without a device; the"
+                f" least was {short(least)} times as long.")
     best = min(near, key=lambda row: (row["cache_mib"], row["slowdown"]))
     told = (f"{short(best['cache_mib'])} MiB of cache with {best['policy']} are the least of these"
             " with which it takes at most twice as long as without a device:"
