@@ -111,7 +111,9 @@ def _alike(found: Judged, one: Judged) -> bool:
 
 
 def _shown(judged: Judged) -> list[Any]:
-    findings = [(one.published, one.ours, one.excess) for one in judged.findings]
+    # How far two numbers are apart says no more of them, and changes by more than they do.
+    findings = [(one.published, one.ours, one.excess if isinstance(one.ours, str) else 0.0)
+                for one in judged.findings]
     # Numbers are brought into an order as numbers: as text 9.9 would stand behind 10.
     findings.sort(key=lambda values: [(isinstance(value, str), value) if isinstance(
         value, str | int | float) else (True, repr(value)) for value in values])
