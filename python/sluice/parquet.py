@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import TableError
+from sluice.frames import library
 from sluice.paths import Name
 
 SCHEMA = "sluice.runs/1"
@@ -191,12 +192,11 @@ class Runs:
 
     def to_polars(self) -> Any:
         """As a frame of Polars, which must be installed."""
-        import polars
-
-        return polars.from_arrow(self._table)
+        return library("polars").from_arrow(self._table)
 
     def to_pandas(self) -> Any:
         """As a frame of pandas, which must be installed."""
+        library("pandas")
         return self._table.to_pandas()
 
 

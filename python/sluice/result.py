@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sluice.frames import library
+
 _SHOWN = ("kind", "device", "system", "workload", "time_s", "sim_time_s", "wall_s", "ipc",
           "cache.hit_ratio", "cache.hits", "cache.misses", "latency_ns.accesses.mean",
           "latency_ns.accesses.p99", "latency_ns.achieved.mean", "latency_ns.achieved.p99",
@@ -49,15 +51,11 @@ class Result(dict[str, Any]):
 
     def to_polars(self) -> Any:
         """A frame of Polars with one row; Polars must be installed."""
-        import polars
-
-        return polars.DataFrame([self.flat()])
+        return library("polars").DataFrame([self.flat()])
 
     def to_pandas(self) -> Any:
         """A frame of pandas with one row; pandas must be installed."""
-        import pandas
-
-        return pandas.DataFrame([self.flat()])
+        return library("pandas").DataFrame([self.flat()])
 
     def plot(self) -> Any:
         """Draw where the time of an access goes, of a trap of a live run, or of a request of a

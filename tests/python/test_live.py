@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import sluice
-from sluice import results
+from sluice import parquet, results
 
 ROOT = Path(__file__).parents[2]
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
@@ -76,6 +76,19 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.attach(os.getpid())
     with pytest.raises(sluice.BadValueError, match="bad value for `pid`: '--help'"):
         sluice.attach("--help")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["polars", "pandas"])
+def test_a_frame_without_its_library_says_what_installs_it(
+        name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = sluice.simulate("cxl-ssd", workload="zipf:size=1MiB,ops=10")
+    table = tmp_path / "runs.parquet"
+    table.write_bytes(parquet.encode([parquet.axis("x", ["1"])], {"schema": parquet.SCHEMA}))
+    runs = sluice.read_runs(table)
+    monkeypatch.setitem(sys.modules, name, None)
+    for one in (result, runs):
+        with pytest.raises(ModuleNotFoundError, match=f"{name} is not installed; `pip install"):
+            getattr(one, f"to_{name}")()
 
 
 def test_neither_the_program_nor_the_record_of_a_run_has_the_file_for_refusals() -> None:
