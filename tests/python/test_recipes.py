@@ -81,6 +81,17 @@ def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert told.out.startswith("mine: No run ended well, so nothing is known: its sums differ\n")
 
 
+@pytest.mark.parametrize(("slowdowns", "warns"), [((1.4, 0.95), False), ((1.4, 0.22), True)])
+def test_an_answer_says_that_times_vary_wherever_a_ratio_shows_it(
+        slowdowns: tuple[float, ...], warns: bool) -> None:
+    """The answer's own ratio passed for good where those of larger caches could not be."""
+    rows = [{"problem": "", "slowdown": slowdown, "cache_mib": 8.0 * n, "policy": "fifo"}
+            for n, slowdown in enumerate(slowdowns, 1)]
+    told = session._answer({"rows": rows, "footprint_mib": 16})
+    assert told.startswith("8 MiB of cache with fifo are the least")
+    assert ("The least, 0.22 times, shows how much times vary" in told) == warns
+
+
 @pytest.mark.parametrize(("said", "problem"), [
     ({"seconds": 0, "answer": 1}, "its seconds is 0; a number above 0 was needed"),
     ({"seconds": float("nan"), "answer": 1}, "its seconds is nan; a number above 0"),
