@@ -82,6 +82,9 @@ pub trait Effects {
     /// The page leaves the cache now: the host must unmap it, and answers whether it saw the page
     /// written since it was mapped.
     ///
+    /// A page that was written stays after all if worn flash refuses it, unless the host maps
+    /// pages.
+    ///
     /// The host may be late in mapping what the model already counts as filled, so `lpn` can be
     /// a page that the host has not mapped yet. It must then not be mapped any more.
     fn unmap(&mut self, lpn: Lpn) -> bool;

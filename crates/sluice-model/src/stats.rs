@@ -95,8 +95,6 @@ write_log_counters! { [counters] {
     fields {
         /// Lines appended for a page that the host demoted; they are also `appends`.
         demoted,
-        /// Pages that worn flash refused to compaction, whose lines are still in the log.
-        refused,
         /// How long appends waited for a free buffer, all together, in picoseconds.
         stall_ps,
     }
@@ -143,6 +141,9 @@ sluice_abi::device_counters! { [counters] {
         prefetch_lowered,
         /// Writes that the host reported after the page had left the cache.
         late_write_backs,
+        /// Of the writes refused, those of pages that the device has somewhere else and keeps
+        /// there: in the cache, the write buffer or the write log.
+        writes_kept,
         /// Writes of the host that found no room in the plane it named and went elsewhere.
         placements_missed,
         /// Look-ups that found their part of the map in memory (`ftl.mapping = dftl`).

@@ -2,8 +2,9 @@
 //!
 //! They stay in their policy's hands, so that one that is accessed after all is where it was.
 
-use super::{Set, Slot};
+use super::{Cache, Set, Slot};
 use sluice_lists::Lists;
+use sluice_units::{Lpn, Ps};
 
 /// Per set the cold pages, those that went cold first at the back.
 pub(super) struct Cold(Lists<Set, Slot>);
@@ -31,6 +32,32 @@ impl Cold {
         match self.0.len(set) {
             0 => None,
             _ => self.0.oldest(set, evictable),
+        }
+    }
+}
+
+impl Cache {
+    /// Lets a page be the next of its set to leave, behind those that are to leave already. Says
+    /// whether it is in the cache at `at`, not pinned, and was not so before.
+    pub fn cool(&mut self, lpn: Lpn, at: Ps) -> bool {
+        let Some(slot) = self.slot_of(lpn) else {
+            return false;
+        };
+        let slots = &mut self.slots;
+        let stays = slots.is_pinned(slot) || slots.is_kept(slot);
+        if stays || slots.is_cold(slot) || slots.ready_at(slot) > at {
+            return false;
+        }
+        slots.set_cold(slot, true);
+        self.cold.add(self.set_of(lpn), slot);
+        true
+    }
+
+    /// A page is no colder than any other.
+    pub(super) fn warm(&mut self, set: Set, slot: Slot) {
+        if self.slots.is_cold(slot) {
+            self.slots.set_cold(slot, false);
+            self.cold.remove(set, slot);
         }
     }
 }

@@ -5,6 +5,7 @@
 mod cold;
 mod in_flight;
 mod inactive;
+mod kept;
 mod pins;
 mod policy;
 mod set_index;
@@ -22,6 +23,7 @@ use cold::Cold;
 use in_flight::InFlight;
 pub(crate) use in_flight::{Arrival, in_flight_max};
 use inactive::Inactive;
+use kept::Kept;
 use policy::Told;
 pub use set_index::SetIndex;
 use slots::Slots;
@@ -52,6 +54,7 @@ pub(crate) struct Cache {
     free: Table<Set, [u32; 2]>,
     /// Per set: pages that the policy does not hold, because they are pinned.
     pinned: Table<Set, u32>,
+    kept: Kept,
     pins_per_set: u32,
     sets: u32,
     index: SetIndex,
@@ -96,12 +99,12 @@ pub(crate) struct Found {
     pub reactivated: bool,
 }
 
-/// What an access to a page is that is pinned, cold, inactive or in flight.
+/// What an access to a page is that is pinned, cold, inactive, in flight or kept.
 #[derive(PartialEq, Eq)]
 enum Special {
     /// As to any other.
     Plain,
-    /// Nothing of the policy's business: the page is pinned, or has no slot of its set yet.
+    /// Nothing of the policy's business: the page is pinned or kept, or has no slot of its set yet.
     Foreign,
     /// What brings it back into the policy's hands.
     Reactivated,
@@ -133,6 +136,7 @@ impl Cache {
             refused_before: 0,
             free: Table::filled(space.sets, [0; 2]),
             pinned: Table::filled(space.sets, 0),
+            kept: Kept::none(space.sets),
             pins_per_set,
             sets: space.sets,
             index: space.index,
@@ -203,14 +207,15 @@ impl Cache {
         })
     }
 
-    /// Does what the access to a page asks for that is pinned, cold, inactive or in flight.
+    /// Does what the access to a page asks for that is pinned, cold, inactive, in flight or kept.
     #[cold]
     fn access_special(&mut self, lpn: Lpn, set: Set, slot: Slot) -> Special {
         self.warm(set, slot);
         if self.activate(lpn, set, slot) {
             return Special::Reactivated;
         }
-        match self.slots.is_pinned(slot) || self.slots.is_in_flight(slot) {
+        let slots = &self.slots;
+        match slots.is_pinned(slot) || slots.is_in_flight(slot) || slots.is_kept(slot) {
             true => Special::Foreign,
             false => Special::Plain,
         }
@@ -223,29 +228,6 @@ impl Cache {
             .insert_told(set, slot, lpn, self.slots.is_dirty(slot));
     }
 
-    /// Lets a page be the next of its set to leave, behind those that are to leave already. Says
-    /// whether it is in the cache at `at`, not pinned, and was not so before.
-    pub fn cool(&mut self, lpn: Lpn, at: Ps) -> bool {
-        let Some(slot) = self.slot_of(lpn) else {
-            return false;
-        };
-        let slots = &mut self.slots;
-        if slots.is_pinned(slot) || slots.is_cold(slot) || slots.ready_at(slot) > at {
-            return false;
-        }
-        slots.set_cold(slot, true);
-        self.cold.add(self.set_of(lpn), slot);
-        true
-    }
-
-    /// A page is no colder than any other.
-    fn warm(&mut self, set: Set, slot: Slot) {
-        if self.slots.is_cold(slot) {
-            self.slots.set_cold(slot, false);
-            self.cold.remove(set, slot);
-        }
-    }
-
     /// Looks the page up without an access.
     pub fn peek(&self, lpn: Lpn) -> Option<Peek> {
         let slot = self.slot_of(lpn)?;
@@ -256,13 +238,6 @@ impl Cache {
             is_pinned: self.slots.is_pinned(slot),
             is_unused: self.slots.ahead(slot).is_some(),
         })
-    }
-
-    /// Marks a cached page as written, or as programmed. Says whether it was cached.
-    pub fn set_dirty(&mut self, lpn: Lpn, dirty: bool) -> bool {
-        let slot = self.slot_of(lpn);
-        slot.inspect(|slot| self.slots.set_dirty(*slot, dirty))
-            .is_some()
     }
 
     /// A prefetched page counts as any other from now on.
@@ -424,10 +399,11 @@ impl Cache {
     pub fn take_out(&mut self, lpn: Lpn) -> Option<Evicted> {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn)?);
         let in_flight = self.slots.is_in_flight(slot);
+        let was_kept = self.release(set, slot);
         let left = self.leave(set, slot);
         match left.pinned {
             true => self.forget_pin(set, slot),
-            false if in_flight => {}
+            false if in_flight || was_kept => {}
             false => self.take_from_policy(set, slot),
         }
         if !in_flight {

@@ -23,7 +23,7 @@ impl Cache {
     pub fn pin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
         self.warm(set, slot);
-        if !self.slots.is_in_flight(slot) {
+        if !(self.slots.is_in_flight(slot) || self.release(set, slot)) {
             self.take_from_policy(set, slot);
         }
         self.slots.set_pinned(slot, true);

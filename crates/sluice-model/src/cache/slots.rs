@@ -21,6 +21,8 @@ const IN_FLIGHT: u64 = 1 << 42;
 /// What had the page brought in ahead of any access, until there is one; 0 for nothing.
 const AHEAD_AT: u32 = 43;
 const AHEAD: u64 = 3 << AHEAD_AT;
+/// Flash has refused the page, so that it stays.
+const KEPT: u64 = 1 << 45;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -89,6 +91,16 @@ impl Slots {
         };
     }
 
+    /// Whether flash has refused the page, so that it stays.
+    pub fn is_kept(&self, slot: Slot) -> bool {
+        self.0[slot][0] & KEPT != 0
+    }
+
+    pub fn set_kept(&mut self, slot: Slot, kept: bool) {
+        let word = &mut self.0[slot][0];
+        *word = if kept { *word | KEPT } else { *word & !KEPT };
+    }
+
     /// Whether the page is on its way and has no slot of its set yet.
     pub fn is_in_flight(&self, slot: Slot) -> bool {
         self.0[slot][0] & IN_FLIGHT != 0
@@ -124,12 +136,12 @@ impl Slots {
     }
 
     /// Notes an access. Says what had the page brought in, if it is the first since, and whether
-    /// the page is pinned, cold, inactive or in flight.
+    /// the page is pinned, cold, inactive, in flight or kept.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (Option<Ahead>, bool) {
         let word = &mut self.0[slot][0];
         let found = (
             ahead_of(*word),
-            *word & (PINNED | COLD | INACTIVE | IN_FLIGHT) != 0,
+            *word & (PINNED | COLD | INACTIVE | IN_FLIGHT | KEPT) != 0,
         );
         let changed = (*word & !AHEAD) | if write { DIRTY } else { 0 };
         if changed != *word {

@@ -29,10 +29,16 @@ impl<O: Observer> Pipeline<O> {
         }
     }
 
-    /// Reads the page, changes it and programs it, all outside the cache.
-    pub fn write_around(&mut self, at: Ps, lpn: Lpn) -> Parts {
+    /// Serves an access outside the cache: reads the page, and changes and programs it for a store.
+    pub fn pass_by(&mut self, at: Ps, lpn: Lpn, op: Op) -> Parts {
         let parts = self.around(at, lpn);
-        self.program_around(lpn, parts)
+        match op {
+            Op::Write => self.program_around(lpn, parts),
+            Op::Read => {
+                self.storage.stats.read_arounds += 1;
+                parts
+            }
+        }
     }
 
     /// Programs the page that a store brings, outside the cache.
@@ -52,7 +58,7 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// Reads the page for one access without a place in the cache. Returns where its time goes.
-    pub fn around(&mut self, at: Ps, lpn: Lpn) -> Parts {
+    fn around(&mut self, at: Ps, lpn: Lpn) -> Parts {
         let start = self.front.miss_starts(at);
         let stats = &mut self.storage.stats;
         stats.mshr_stalls += u64::from(start > at);

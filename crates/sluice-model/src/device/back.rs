@@ -24,6 +24,9 @@ pub(super) struct Back<O> {
     observer: O,
 }
 
+/// A way to program a page. Says when what it waits for is done; `None` if flash refuses the page.
+type Program<O> = fn(&mut Back<O>, Ps, Written, &mut Stats) -> Option<Ps>;
+
 /// How long an operation of the flash array takes, for estimates.
 struct OperationTimes {
     read: Ps,
@@ -148,19 +151,10 @@ impl<O: Observer> Back<O> {
     /// Writes the page, to where the host wants it. Nobody waits for the program. Says whether the
     /// device has it: flash may refuse it.
     pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
-        let Some(buffer) = &mut self.buffer else {
-            return self.program(at, lpn, placement, stats);
-        };
-        stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
-        let due = buffer.due();
-        self.observer.gathered(lpn);
-        let mut has_it = true;
-        for _ in 0..due {
-            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                has_it &= self.program(at, oldest, placement, stats) || oldest != lpn;
-            }
+        match self.buffer.is_some() {
+            true => self.gather(at, lpn, placement, Back::post, stats).is_some(),
+            false => self.program(at, Written::new(lpn, placement), stats),
         }
-        has_it
     }
 
     /// Writes the page to where the host wants it, and says when the device has a place for it: at
@@ -173,99 +167,113 @@ impl<O: Observer> Back<O> {
         placement: Placement,
         stats: &mut Stats,
     ) -> Option<Ps> {
-        let Some(buffer) = &mut self.buffer else {
-            return self.program_held(at, lpn, placement, stats);
-        };
-        stats.write_buffer_saved += u64::from(buffer.take(lpn, placement));
-        let due = buffer.due();
-        self.observer.gathered(lpn);
-        let mut held_at = Some(at);
-        for _ in 0..due {
-            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                match self.program_held(at, oldest, placement, stats) {
-                    None if oldest == lpn => held_at = None,
-                    programmed => {
-                        held_at = held_at.map(|held_at| held_at.max(programmed.unwrap_or(at)))
-                    }
-                }
-            }
+        match self.buffer.is_some() {
+            true => self.gather(at, lpn, placement, Back::program_held, stats),
+            false => self.program_held(at, Written::new(lpn, placement), stats),
         }
-        held_at
-    }
-
-    fn program_held(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        placement: Placement,
-        stats: &mut Stats,
-    ) -> Option<Ps> {
-        let is_written = self.program(at, lpn, placement, stats);
-        let ppn = self.ppn_of(lpn).filter(|_| is_written)?;
-        Some(self.nand.held_at(at, ppn))
     }
 
     /// Writes the page, and says when its place is free for another: when it, or what makes room
     /// for it in the write buffer, has been programmed. `None` if flash refuses it.
     pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Ps> {
-        let Some(buffer) = &mut self.buffer else {
-            let served = self.write_through(at, lpn, Placement::default(), stats);
-            return served.map(|served| served.done_at);
-        };
-        stats.write_buffer_saved += u64::from(buffer.take(lpn, Placement::default()));
-        let due = buffer.due();
-        self.observer.gathered(lpn);
-        let mut free_at = Some(at);
-        for _ in 0..due {
-            if let Some((oldest, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-                match self.program_awaited(at, oldest, placement, stats) {
-                    None if oldest == lpn => free_at = None,
-                    None => {}
-                    Some(served) => free_at = free_at.map(|free_at| free_at.max(served.done_at)),
-                }
-            }
+        let placement = Placement::default();
+        match self.buffer.is_some() {
+            true => self.gather(at, lpn, placement, Back::program_awaited, stats),
+            false => self.program_awaited(at, Written::new(lpn, placement), stats),
         }
-        free_at
     }
 
-    /// Programs what waits in the write buffer.
-    pub fn empty_buffer(&mut self, at: Ps, stats: &mut Stats) {
-        while let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-            self.program(at, lpn, placement, stats);
+    /// Puts the page into the write buffer. If that is full then, a superpage of it is programmed
+    /// by `program`. Says when the last of those is done, or `at`. `None` if the buffer is full of
+    /// pages that flash refuses.
+    fn gather(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        program: Program<O>,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
+        let buffer = self.buffer.as_mut()?;
+        let Some(is_saved) = buffer.take(lpn, placement) else {
+            stats.writes_refused += 1;
+            return None;
+        };
+        stats.write_buffer_saved += u64::from(is_saved);
+        let due = buffer.due();
+        self.observer.gathered(lpn);
+        let mut done_at = at;
+        for _ in 0..due {
+            match self.program_oldest(at, program, stats) {
+                Some(end) => done_at = done_at.max(end),
+                None => break,
+            }
         }
+        Some(done_at)
+    }
+
+    /// Programs the oldest page of the write buffer by `program`. `None` if there is none, or if
+    /// flash refuses it.
+    fn program_oldest(&mut self, at: Ps, program: Program<O>, stats: &mut Stats) -> Option<Ps> {
+        let (lpn, placement) = self.buffer.as_ref()?.oldest()?;
+        self.program_gathered(at, lpn, placement, program, stats)
+    }
+
+    /// Programs a page of the write buffer by `program`. `None` if flash refuses it: the page stays
+    /// where it is, as the device has acknowledged it.
+    fn program_gathered(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        placement: Placement,
+        program: Program<O>,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
+        if self.is_read_only() {
+            return None;
+        }
+        self.observer.emptied(lpn);
+        let Some(done_at) = program(self, at, Written::new(lpn, placement), stats) else {
+            stats.writes_kept += 1;
+            return None;
+        };
+        self.take_buffered(lpn);
+        Some(done_at)
+    }
+
+    /// Programs what waits in the write buffer, as far as flash takes it.
+    pub fn empty_buffer(&mut self, at: Ps, stats: &mut Stats) {
+        while self.program_oldest(at, Back::post, stats).is_some() {}
     }
 
     /// Programs the page, whatever the write buffer has of it. Says about when the die that it is
     /// on has done all that it was asked for: exactly, where it does so in order. `None` if flash
     /// refuses it.
     pub fn flush(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Ps> {
+        let done_at = self.program_done(at, Written::new(lpn, Placement::default()), stats)?;
         self.forget_buffered(lpn, stats);
-        let is_written = self.program(at, lpn, Placement::default(), stats);
-        is_written.then(|| self.done_of(at, lpn))
+        Some(done_at)
     }
 
-    /// Programs what waits in the write buffer. Says as [`Back::flush`] when that is done.
-    pub fn flush_buffer(&mut self, at: Ps, stats: &mut Stats) -> Ps {
+    /// Programs what waits in the write buffer. Says as [`Back::flush`] when that is done. `None`
+    /// if flash refuses some of it.
+    pub fn flush_buffer(&mut self, at: Ps, stats: &mut Stats) -> Option<Ps> {
         let mut done_at = at;
-        while let Some((lpn, placement)) = self.buffer.as_mut().and_then(WriteBuffer::pop) {
-            self.program(at, lpn, placement, stats);
-            done_at = done_at.max(self.done_of(at, lpn));
+        while let Some(end) = self.program_oldest(at, Back::program_done, stats) {
+            done_at = done_at.max(end);
         }
-        done_at
+        (self.buffered() == 0).then_some(done_at)
     }
 
-    /// Programs the page if it waits in the write buffer. Says whether it did.
-    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> bool {
-        let taken = self.buffer.as_mut().and_then(|buffer| buffer.remove(lpn));
-        if let Some(placement) = taken {
-            self.program(at, lpn, placement, stats);
-        }
-        taken.is_some()
-    }
-
-    fn done_of(&self, at: Ps, lpn: Lpn) -> Ps {
-        let idle_at = self.ppn_of(lpn).map(|ppn| self.nand.idle_of(ppn));
-        idle_at.map_or(at, |idle_at| at.max(idle_at))
+    /// Programs the page if it waits in the write buffer. Says whether it did; `None` if flash
+    /// refuses it.
+    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<bool> {
+        let buffer = self.buffer.as_ref();
+        let Some(placement) = buffer.and_then(|buffer| buffer.placement_of(lpn)) else {
+            return Some(false);
+        };
+        let done_at = self.program_gathered(at, lpn, placement, Back::post, stats);
+        done_at.map(|_| true)
     }
 
     /// Whether the page waits to be programmed with others.
@@ -276,12 +284,17 @@ impl<O: Observer> Back<O> {
 
     /// What the write buffer has of the page is not to be programmed.
     fn forget_buffered(&mut self, lpn: Lpn, stats: &mut Stats) {
+        stats.write_buffer_saved += u64::from(self.take_buffered(lpn));
+    }
+
+    /// Takes the page out of the write buffer. Says whether it was there.
+    fn take_buffered(&mut self, lpn: Lpn) -> bool {
         let buffer = self.buffer.as_mut();
-        let was_there = buffer.is_some_and(|buffer| buffer.remove(lpn).is_some());
-        stats.write_buffer_saved += u64::from(was_there);
+        let was_there = buffer.is_some_and(|buffer| buffer.remove(lpn));
         if was_there {
             self.observer.overtaken(lpn);
         }
+        was_there
     }
 
     /// Pages that wait in the write buffer.
@@ -296,19 +309,50 @@ impl<O: Observer> Back<O> {
 
     /// Programs the page. Says whether it was: a refusal is counted, and `is_read_only` says so
     /// from then on.
-    fn program(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
-        let page = Written {
-            lpn,
-            placement,
-            origin: Origin::Host,
-        };
+    fn program(&mut self, at: Ps, page: Written, stats: &mut Stats) -> bool {
         let (observer, io) = self.io();
         let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
         written.is_ok()
     }
 
-    /// Writes the page for who waits for the program. `None` if flash refuses it.
+    /// Programs the page, and says where it is. `None` if flash refuses it.
+    fn place(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Ppn> {
+        let is_written = self.program(at, page, stats);
+        self.ppn_of(page.lpn).filter(|_| is_written)
+    }
+
+    /// Programs the page for nobody who waits.
+    fn post(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Ps> {
+        self.program(at, page, stats).then_some(at)
+    }
+
+    /// Programs the page, and says when its die has a place for it.
+    fn program_held(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Ps> {
+        let ppn = self.place(at, page, stats)?;
+        Some(self.nand.held_at(at, ppn))
+    }
+
+    /// Programs the page, and says about when its die has done all that it was asked for.
+    fn program_done(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Ps> {
+        let ppn = self.place(at, page, stats)?;
+        Some(at.max(self.nand.idle_of(ppn)))
+    }
+
+    /// Programs the page for somebody who waits for it, and says when that is done.
+    fn program_awaited(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Ps> {
+        self.await_program(at, page, stats)
+            .map(|served| served.done_at)
+    }
+
+    fn await_program(&mut self, at: Ps, page: Written, stats: &mut Stats) -> Option<Served> {
+        let origin = Origin::Store;
+        let ppn = self.place(at, Written { origin, ..page }, stats)?;
+        Some(self.nand.await_program(at, ppn))
+    }
+
+    /// Writes the page for who waits for the program. `None` if flash refuses it: the write buffer
+    /// keeps what it has.
     pub fn write_through(
         &mut self,
         at: Ps,
@@ -316,42 +360,19 @@ impl<O: Observer> Back<O> {
         placement: Placement,
         stats: &mut Stats,
     ) -> Option<Served> {
+        let served = self.await_program(at, Written::new(lpn, placement), stats)?;
         self.forget_buffered(lpn, stats);
-        self.program_awaited(at, lpn, placement, stats)
-    }
-
-    /// Programs the page for somebody who waits for it.
-    fn program_awaited(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        placement: Placement,
-        stats: &mut Stats,
-    ) -> Option<Served> {
-        let page = Written {
-            lpn,
-            placement,
-            origin: Origin::Store,
-        };
-        let (observer, io) = self.io();
-        let written = observer.write(io, at, page, stats);
-        self.nand.count(stats);
-        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok())?;
-        Some(self.nand.await_program(at, ppn))
+        Some(served)
     }
 
     /// Writes the page for compaction of the write log. `None` if flash refuses it, which is
     /// counted as for the host: the write buffer keeps what it has.
     pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Programmed> {
         let page = Written {
-            lpn,
-            placement: Placement::default(),
             origin: Origin::Log,
+            ..Written::new(lpn, Placement::default())
         };
-        let (observer, io) = self.io();
-        let written = observer.write(io, at, page, stats);
-        self.nand.count(stats);
-        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok())?;
+        let ppn = self.place(at, page, stats)?;
         self.forget_buffered(lpn, stats);
         let end = self.nand.program_end(at, ppn);
         Some(Programmed { ppn, end })

@@ -23,10 +23,9 @@ pub(super) fn balance<O: Observer>(storage: &Storage<O>) -> Result<(), Imbalance
     let (s, cache) = (&storage.stats, &storage.cache);
     let buffered = storage.back.buffered();
     let served = s.hits + s.mshr_merges + s.misses + s.write_log.served();
-    let log = s.write_log.pages_flushed + s.write_log.refused;
-    let written = s.dirty_evictions + s.late_write_backs + s.flushes + log;
+    let written = s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
     let written = written + s.write_throughs + s.write_arounds + s.block_writes;
-    let written = written + s.migration.programs + s.clean_write_backs;
+    let written = written + s.migration.programs + s.clean_write_backs + s.writes_kept;
     let gone = s.evictions + s.command_evictions + s.drops;
     let brought = s.misses - s.write_arounds - s.read_arounds + s.prefetch_issued + s.pin_fills;
     let brought = brought + s.command_fills + s.migration.fills;

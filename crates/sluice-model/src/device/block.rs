@@ -65,9 +65,11 @@ pub struct BlockCompletion {
 }
 
 impl BlockCompletion {
-    /// A page is done then, or never.
-    fn lasts_until(&mut self, done_at: impl Into<Option<Ps>>) {
-        self.done_at = self.done_at.max(done_at.into().unwrap_or_default());
+    /// A page is done then. Says whether it is, or flash refuses it.
+    fn lasts_until(&mut self, done_at: impl Into<Option<Ps>>) -> bool {
+        let done_at = done_at.into();
+        self.done_at = self.done_at.max(done_at.unwrap_or_default());
+        done_at.is_some()
     }
 }
 
@@ -86,7 +88,7 @@ pub(super) fn serve<O: Observer, E: Effects>(
     }
     let storage = &mut pipeline.storage;
     let at = storage.now() + pipeline.front.parts().total();
-    let refused = storage.stats.writes_refused;
+    let mut is_taken = true;
     let mut completion = BlockCompletion {
         done_at: at + storage.dram.latency(),
         cached: 0,
@@ -104,7 +106,8 @@ pub(super) fn serve<O: Observer, E: Effects>(
         BlockOp::Write => {
             for lpn in pages {
                 completion.cached += u64::from(storage.cache.contains(lpn));
-                completion.lasts_until(write(storage, at, lpn, request.placement, effects));
+                let done_at = write(storage, at, lpn, request.placement, effects);
+                is_taken &= completion.lasts_until(done_at);
             }
         }
         BlockOp::Trim => {
@@ -112,9 +115,9 @@ pub(super) fn serve<O: Observer, E: Effects>(
                 completion.cached += u64::from(trim(storage, lpn, effects));
             }
         }
-        BlockOp::Flush => flush(storage, at, request, effects, &mut completion),
+        BlockOp::Flush => is_taken = flush(storage, at, request, effects, &mut completion),
     }
-    if storage.stats.writes_refused > refused {
+    if !is_taken {
         // Flash has worn out under this request: some of its pages have no new contents.
         storage.stats.refused += 1;
         return Err(Refused::ReadOnly);
@@ -200,22 +203,24 @@ fn trim<O: Observer, E: Effects>(storage: &mut Storage<O>, lpn: Lpn, effects: &m
 }
 
 /// Programs the cached pages of a range that were written: those of a range no longer than the
-/// cache by page, else all by their places in the cache.
+/// cache by page, else all by their places in the cache. Says whether flash takes them, and what
+/// waits in the write buffer.
 fn flush<O: Observer, E: Effects>(
     storage: &mut Storage<O>,
     at: Ps,
     request: BlockRequest,
     effects: &mut E,
     completion: &mut BlockCompletion,
-) {
+) -> bool {
     storage.stats.block_flushes += 1;
+    let mut is_taken = true;
     let first = u64::from(request.lpn);
     let range = first..first + request.count;
     let cached = storage.cache.len();
     if request.count <= cached {
         for lpn in range.map(|lpn| Lpn(lpn as u32)) {
             if let Some(found) = storage.cache.peek(lpn) {
-                flush_page(storage, at, lpn, found, effects, completion);
+                is_taken &= flush_page(storage, at, lpn, found, effects, completion);
             }
         }
     } else {
@@ -227,15 +232,15 @@ fn flush<O: Observer, E: Effects>(
             let Some(found) = found else { continue };
             left -= 1;
             if range.contains(&u64::from(lpn)) {
-                flush_page(storage, at, lpn, found, effects, completion);
+                is_taken &= flush_page(storage, at, lpn, found, effects, completion);
             }
         }
     }
     let done_at = storage.flush_buffer(at);
-    completion.lasts_until(done_at);
+    completion.lasts_until(done_at) && is_taken
 }
 
-/// Programs a cached page if it was written.
+/// Programs a cached page if it was written. Says whether flash takes it.
 fn flush_page<O: Observer, E: Effects>(
     storage: &mut Storage<O>,
     at: Ps,
@@ -243,11 +248,12 @@ fn flush_page<O: Observer, E: Effects>(
     found: Peek,
     effects: &mut E,
     completion: &mut BlockCompletion,
-) {
+) -> bool {
     completion.cached += 1;
     // The host loses its mapping, so that it sees the next store.
-    if effects.unmap(lpn) || found.is_dirty {
-        let done_at = storage.flush(at.max(found.ready_at), found.slot, lpn);
-        completion.lasts_until(done_at);
+    if !(effects.unmap(lpn) || found.is_dirty) {
+        return true;
     }
+    let done_at = storage.flush(at.max(found.ready_at), found.slot, lpn);
+    completion.lasts_until(done_at)
 }

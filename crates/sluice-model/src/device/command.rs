@@ -156,7 +156,8 @@ fn pin<O: Observer, E: Effects>(
         Some(found) => found.ready_at.max(now),
         None => {
             let from = pipeline.front.fill_starts(now);
-            let (slot, start) = pipeline.make_room(now, from, lpn, effects);
+            let room = pipeline.make_room(now, from, lpn, effects);
+            let (slot, start) = room.ok_or(Refused::ReadOnly)?;
             pipeline.storage.stats.pin_fills += 1;
             effects.cached(lpn);
             let (ready_at, _) = pipeline.fill(slot, start, lpn, Fill::Read);
@@ -210,8 +211,9 @@ fn evict<O: Observer, E: Effects>(
         Some(_) => {}
     }
     let left = storage.cache.take_out(lpn).ok_or(Refused::NotCached(lpn))?;
+    let was_written = storage.leave(now, &left, effects);
+    storage.stats.flushes += u64::from(was_written.ok_or(Refused::ReadOnly)?);
     storage.stats.command_evictions += 1;
-    storage.stats.flushes += u64::from(storage.leave(now, &left, effects));
     Ok(Done::at(now))
 }
 
@@ -240,7 +242,7 @@ fn flush<O: Observer, E: Effects>(
     let written = effects.unmap(lpn);
     if !(found.is_dirty || written) {
         // Clean, but its newest contents may wait in the write buffer.
-        let changed = storage.flush_buffered(now, lpn);
+        let changed = storage.flush_buffered(now, lpn).ok_or(Refused::ReadOnly)?;
         return Ok(Done { at: now, changed });
     }
     // What was stored to a page on its way can be programmed once the rest is there.

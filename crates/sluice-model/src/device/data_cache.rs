@@ -201,9 +201,18 @@ impl DataCache {
         self.cache.deactivate(lpn, at, keep)
     }
 
-    /// When the first page of the set arrives that can then make room for `lpn`.
+    /// When the first page of the set arrives that can then make room for `lpn`. `None` if none can
+    /// ever: flash refuses them all.
     pub fn next_arrival(&self, lpn: Lpn, after: Ps) -> Option<Ps> {
-        self.cache.next_ready(lpn, after)
+        match self.cache.is_stuck(lpn) {
+            true => None,
+            false => self.cache.next_ready(lpn, after),
+        }
+    }
+
+    /// Takes a page back that has just left, since flash has refused it.
+    pub fn keep(&mut self, left: &Evicted) {
+        self.cache.keep(left);
     }
 
     /// Pushes a page out because of a hit on `lpn`; see [`Found::surplus`].

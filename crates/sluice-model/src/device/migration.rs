@@ -71,9 +71,13 @@ pub(super) fn demote_to_flash<O: Observer>(pipeline: &mut Pipeline<O>, now: Ps, 
         expander.write_page(at, lpn);
         return;
     }
-    storage.drop_cached(lpn);
+    storage.back.observer().stored(lpn);
     storage.stats.migration.programs += 1;
-    storage.write(storage.now(), lpn);
+    match storage.write(storage.now(), lpn) {
+        true => _ = storage.drop_cached(lpn),
+        // What was cached has the contents that flash refuses.
+        false => _ = storage.cache.set_dirty(lpn, true),
+    }
 }
 
 /// Appends every line of the page. A cached copy is updated beside it, as for any store. `None` if
@@ -110,24 +114,27 @@ fn to_cache<O: Observer, E: Effects>(
     pipeline.storage.run_log(at);
     let dram = pipeline.storage.dram.latency();
     let found = pipeline.storage.cache.peek(lpn);
-    if found.is_none() && pipeline.store_miss() == StoreMiss::Around {
+    let place = match &found {
+        Some(found) => Some((found.slot, found.ready_at)),
+        None if pipeline.store_miss() == StoreMiss::Around => None,
+        None => pipeline.wait_for_room(at, lpn, effects),
+    };
+    let Some((slot, from)) = place else {
         pipeline.storage.stats.migration.programs += 1;
         pipeline.storage.write(at, lpn);
         return (at + dram, ServedBy::Flash);
-    }
-    pipeline.storage.drop_logged(lpn);
-    let (slot, done_at) = match found {
-        Some(found) => (found.slot, found.ready_at.max(at + dram)),
-        None => {
-            let (slot, start) = pipeline.wait_for_room(at, lpn, effects);
-            let done_at = start + dram;
-            pipeline.storage.install(slot, lpn, done_at, Fill::Read);
-            pipeline.storage.stats.migration.fills += 1;
-            (slot, done_at)
-        }
     };
     let lines = pipeline.front.lines_per_page();
     let storage = &mut pipeline.storage;
+    storage.drop_logged(lpn);
+    let done_at = match found {
+        Some(_) => from.max(at + dram),
+        None => {
+            storage.install(slot, lpn, from + dram, Fill::Read);
+            storage.stats.migration.fills += 1;
+            from + dram
+        }
+    };
     storage.back.observer().stored(lpn);
     storage.dram.move_page(done_at, slot, Op::Write);
     for line in (0..lines).map(PageLine) {
@@ -135,8 +142,8 @@ fn to_cache<O: Observer, E: Effects>(
     }
     if storage.cache.writes_through() {
         storage.stats.migration.programs += 1;
-        storage.write(done_at, lpn);
-        storage.written_through(slot, lpn);
+        let is_taken = storage.write(done_at, lpn);
+        storage.written_through(slot, lpn, is_taken);
     } else {
         storage.cache.set_dirty(lpn, true);
     }

@@ -66,7 +66,11 @@ pub(crate) trait Observer: Sized {
     #[inline]
     fn regained(&mut self, _lpn: Lpn) {}
 
-    /// What the write buffer has of the page is not to be programmed.
+    /// What the write buffer has of the page is programmed next, if flash takes it.
+    #[inline]
+    fn emptied(&mut self, _lpn: Lpn) {}
+
+    /// What the write buffer has of the page is programmed, or is not to be.
     #[inline]
     fn overtaken(&mut self, _lpn: Lpn) {}
 
@@ -98,6 +102,17 @@ pub(crate) struct Written {
     pub lpn: Lpn,
     pub placement: Placement,
     pub origin: Origin,
+}
+
+impl Written {
+    /// A page of the host's.
+    pub fn new(lpn: Lpn, placement: Placement) -> Written {
+        Written {
+            lpn,
+            placement,
+            origin: Origin::Host,
+        }
+    }
 }
 
 impl Observer for () {

@@ -386,12 +386,9 @@ impl<O: Observer> Pipeline<O> {
         let is_store = req.op == Op::Write;
         self.storage.cache.begin(at, Trigger::Demand, is_store);
         let parts = match req.op {
-            Op::Write if self.store_miss == StoreMiss::Around => self.write_around(at, lpn),
             Op::Write if self.store_miss == StoreMiss::Whole => self.write_whole(lpn),
-            Op::Read if self.loads_around => {
-                self.storage.stats.read_arounds += 1;
-                self.around(at, lpn)
-            }
+            Op::Write if self.store_miss == StoreMiss::Around => self.pass_by(at, lpn, req.op),
+            Op::Read if self.loads_around => self.pass_by(at, lpn, req.op),
             Op::Read | Op::Write => self.bring_in(at, lpn, req, effects),
         };
         let completion = self.complete(parts, req.op, ServedBy::Flash, expects_long);
@@ -399,11 +396,14 @@ impl<O: Observer> Pipeline<O> {
         completion
     }
 
-    /// Brings the page in for an access. Returns where its time goes.
+    /// Brings the page in for an access, or serves it without if there is no room, as flash is worn
+    /// out. Returns where its time goes.
     fn bring_in<E: Effects>(&mut self, at: Ps, lpn: Lpn, req: Request, effects: &mut E) -> Parts {
         let store = req.op == Op::Write;
         let from = self.front.miss_starts(at);
-        let (slot, start) = self.make_room(at, from, lpn, effects);
+        let Some((slot, start)) = self.make_room(at, from, lpn, effects) else {
+            return self.pass_by(at, lpn, req.op);
+        };
         effects.cached(lpn);
         let fill = match store && !self.storage.cache.writes_through() {
             true => Fill::Write,
@@ -444,8 +444,9 @@ impl<O: Observer> Pipeline<O> {
     /// Evicts the pages that must leave because of a hit on `lpn`.
     fn evict_surplus<E: Effects>(&mut self, at: Ps, lpn: Lpn, surplus: u32, effects: &mut E) {
         for _ in 0..surplus {
-            if let Some(victim) = self.storage.cache.evict_for_hit(lpn, at) {
-                self.storage.evicted(at, &victim, effects);
+            if let Some(victim) = self.storage.cache.evict_for_hit(lpn, at)
+                && self.storage.evicted(at, &victim, effects)
+            {
                 self.prefetch
                     .evicted(&victim, false, &mut self.storage.stats);
             }

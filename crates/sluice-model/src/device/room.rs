@@ -10,28 +10,30 @@ use sluice_units::{Lpn, Ps, Slot};
 
 impl<O: Observer> Pipeline<O> {
     /// Finds a slot for a page that is demanded at `at`, whose fill can start at `from`, waiting
-    /// for one if it must. Returns the slot and when the fill can start then.
+    /// for one if it must. Returns the slot and when the fill can start then. `None` if there never
+    /// is one: flash refuses every page that could leave.
     pub fn make_room<E: Effects>(
         &mut self,
         at: Ps,
         from: Ps,
         lpn: Lpn,
         effects: &mut E,
-    ) -> (Slot, Ps) {
-        let (slot, start) = self.wait_for_room(from, lpn, effects);
+    ) -> Option<(Slot, Ps)> {
+        let (slot, start) = self.wait_for_room(from, lpn, effects)?;
         self.storage.stats.mshr_stalls += u64::from(start > at);
-        (slot, start)
+        Some((slot, start))
     }
 
     /// Finds a slot for a page that is brought in, waiting from `start` on for one if it must.
+    /// `None` as [`Pipeline::make_room`].
     pub fn wait_for_room<E: Effects>(
         &mut self,
         start: Ps,
         lpn: Lpn,
         effects: &mut E,
-    ) -> (Slot, Ps) {
-        if self.storage.cache.evicts_at_fill() {
-            return (self.slot_in_flight(effects), start);
+    ) -> Option<(Slot, Ps)> {
+        if self.storage.evicts_at_fill() {
+            return Some((self.slot_in_flight(effects), start));
         }
         self.storage.cache.count_miss(lpn);
         self.wait_for_place(start, lpn, false, effects)
@@ -47,27 +49,32 @@ impl<O: Observer> Pipeline<O> {
         keep: Option<Lpn>,
         effects: &mut E,
     ) -> Option<(Slot, Ps)> {
-        if self.storage.cache.evicts_at_fill() {
+        if self.storage.evicts_at_fill() {
             return Some((self.slot_in_flight(effects), at));
         }
         self.storage.cache.count_miss(lpn);
         self.place_for(at, lpn, keep, by == Ahead::Pick, effects)
     }
 
-    /// A place in the cache for a page, from `at` on or as soon as there is one.
+    /// A place in the cache for a page, from `at` on or as soon as there is one. `None` as
+    /// [`Pipeline::make_room`].
     fn wait_for_place<E: Effects>(
         &mut self,
         mut at: Ps,
         lpn: Lpn,
         for_prefetch: bool,
         effects: &mut E,
-    ) -> (Slot, Ps) {
+    ) -> Option<(Slot, Ps)> {
         loop {
-            if let Some(place) = self.place_for(at, lpn, None, for_prefetch, effects) {
+            let place = self.place_for(at, lpn, None, for_prefetch, effects);
+            if place.is_some() {
                 return place;
             }
             // Every page of the set is in flight: the first to arrive is the first that can leave.
             let next = self.storage.cache.next_arrival(lpn, at);
+            if next.is_none() && self.storage.back.is_read_only() {
+                return None;
+            }
             at = next.expect("a page that cannot be evicted is in flight");
         }
     }
@@ -126,8 +133,10 @@ impl<O: Observer> Pipeline<O> {
         cache.begin(page.at, trigger, is_store);
         cache.by(page.thread);
         cache.count_miss(page.lpn);
-        let (slot, _) = self.wait_for_place(page.at, page.lpn, is_pick, effects);
-        self.storage.land(page, slot);
+        // Without a place it stays in its MSHR entry's buffer.
+        if let Some((slot, _)) = self.wait_for_place(page.at, page.lpn, is_pick, effects) {
+            self.storage.land(page, slot);
+        }
         self.storage.cache.by(self.callers.current());
     }
 }

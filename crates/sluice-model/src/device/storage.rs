@@ -210,16 +210,26 @@ impl<O: Observer> Storage<O> {
         keep: Option<Lpn>,
         effects: &mut E,
     ) -> Option<Room> {
-        let room = self.cache.room(at, lpn, keep);
-        if let Some(Room::Free(_)) = room {
-            return room;
+        loop {
+            let room = self.cache.room(at, lpn, keep);
+            if let Some(Room::Free(_)) = room {
+                return room;
+            }
+            self.stats.policy_refused = self.cache.refused();
+            let Some(Room::Evicted(victim)) = &room else {
+                return None;
+            };
+            if self.evicted(at, victim, effects) {
+                self.deactivate(at, lpn, keep, effects);
+                return room;
+            }
         }
-        self.stats.policy_refused = self.cache.refused();
-        if let Some(Room::Evicted(victim)) = &room {
-            self.evicted(at, victim, effects);
-            self.deactivate(at, lpn, keep, effects);
-        }
-        room
+    }
+
+    /// Whether a page that is brought in gets its place when it arrives. Not if flash is worn out:
+    /// there may be no place then, and an access has to know.
+    pub fn evicts_at_fill(&self) -> bool {
+        self.cache.evicts_at_fill() && !self.back.is_read_only()
     }
 
     /// Has the policy let a page go for the one that has left; the host unmaps it.
@@ -233,29 +243,42 @@ impl<O: Observer> Storage<O> {
         }
     }
 
-    /// Counts a page that the policy chose to leave.
-    pub fn evicted<E: Effects>(&mut self, at: Ps, victim: &Evicted, effects: &mut E) {
+    /// Counts a page that the policy chose to leave. Says whether it does; if not, the policy holds
+    /// it no longer.
+    pub fn evicted<E: Effects>(&mut self, at: Ps, victim: &Evicted, effects: &mut E) -> bool {
+        let Some(was_written) = self.leave(at, victim, effects) else {
+            return false;
+        };
         self.stats.evictions += 1;
         self.stats.cold_evictions += u64::from(victim.cold);
-        self.stats.dirty_evictions += u64::from(self.leave(at, victim, effects));
+        self.stats.dirty_evictions += u64::from(was_written);
+        true
     }
 
     /// Takes a page that has left the cache from the host, and programs it if it was written, or if
-    /// the host has all programmed. Says whether it was written.
-    pub fn leave<E: Effects>(&mut self, at: Ps, left: &Evicted, effects: &mut E) -> bool {
+    /// the host has all programmed. Says whether it was written. `None` if it has not left after
+    /// all: it was written, and flash refuses it.
+    ///
+    /// A host that maps pages has their contents itself, and needs a place for each that it
+    /// accesses. So what it wrote leaves all the same.
+    pub fn leave<E: Effects>(&mut self, at: Ps, left: &Evicted, effects: &mut E) -> Option<bool> {
         let written = effects.unmap(left.lpn);
-        self.left_unused(left);
         let is_dirty = left.dirty || written;
         let is_programmed = is_dirty || effects.programs_clean();
         self.left_at = Ps::ZERO;
-        self.cache.leave(left, is_programmed);
         if is_programmed {
-            self.stats.clean_write_backs += u64::from(!is_dirty);
             self.dram.move_page(at, left.slot, Op::Read);
-            self.write_back(at, left.lpn);
+            if !self.write_back(at, left.lpn) && is_dirty && !E::MAPS {
+                self.stats.writes_kept += 1;
+                self.cache.keep(left);
+                return None;
+            }
+            self.stats.clean_write_backs += u64::from(!is_dirty);
         }
+        self.left_unused(left);
+        self.cache.leave(left, is_programmed);
         self.back.observer().left(left.lpn);
-        is_dirty
+        Some(is_dirty)
     }
 
     /// Reads the page into the slot. Says when the host can have it, and what flash took for it.
@@ -283,15 +306,17 @@ impl<O: Observer> Storage<O> {
         self.dram.move_page(page.at, slot, Op::Write);
     }
 
-    /// Writes a page that leaves the cache to flash.
-    fn write_back(&mut self, at: Ps, lpn: Lpn) {
+    /// Writes a page that leaves the cache to flash. Says whether flash takes it.
+    fn write_back(&mut self, at: Ps, lpn: Lpn) -> bool {
         if self.evicts_behind {
             return self.write(at, lpn);
         }
-        if let Some(free_at) = self.back.write_awaited(at, lpn, &mut self.stats) {
-            self.drop_logged(lpn);
-            self.left_at = free_at;
-        }
+        let Some(free_at) = self.back.write_awaited(at, lpn, &mut self.stats) else {
+            return false;
+        };
+        self.drop_logged(lpn);
+        self.left_at = free_at;
+        true
     }
 
     /// When the place of the page that left last is free for another, `at` at the earliest.
@@ -300,12 +325,14 @@ impl<O: Observer> Storage<O> {
     }
 
     /// Writes the page to flash, whole and as new as it gets: what the log has of it is void,
-    /// unless flash refuses the page. Nobody waits for the program.
-    pub fn write(&mut self, at: Ps, lpn: Lpn) {
+    /// unless flash refuses the page. Nobody waits for the program. Says whether flash takes it.
+    pub fn write(&mut self, at: Ps, lpn: Lpn) -> bool {
         let stats = &mut self.stats;
-        if self.back.write(at, lpn, Placement::default(), stats) {
+        let is_taken = self.back.write(at, lpn, Placement::default(), stats);
+        if is_taken {
             self.drop_logged(lpn);
         }
+        is_taken
     }
 
     /// Writes the page to where the host wants it. Says when it is in a place that the device has
@@ -332,26 +359,27 @@ impl<O: Observer> Storage<O> {
         Some(done_at)
     }
 
-    /// Programs the page if it waits in the write buffer. Says whether it did.
-    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn) -> bool {
+    /// Programs the page if it waits in the write buffer. Says whether it did; `None` if flash
+    /// refuses it.
+    pub fn flush_buffered(&mut self, at: Ps, lpn: Lpn) -> Option<bool> {
         self.back.flush_buffered(at, lpn, &mut self.stats)
     }
 
-    /// Programs what waits in the write buffer. Says when all is programmed that was written.
-    pub fn flush_buffer(&mut self, at: Ps) -> Ps {
-        let done_at = self.back.flush_buffer(at, &mut self.stats);
-        done_at.max(self.back.programmed_at(at))
+    /// Programs what waits in the write buffer. Says when all is programmed that was written;
+    /// `None` if flash refuses some of it.
+    pub fn flush_buffer(&mut self, at: Ps) -> Option<Ps> {
+        let done_at = self.back.flush_buffer(at, &mut self.stats)?;
+        Some(done_at.max(self.back.programmed_at(at)))
     }
 
-    /// Writes the page for a store, which may wait for the program: what it waits for then.
+    /// Writes the page for a store, which may wait for the program. Says what it waits for; `None`
+    /// if flash refuses the page.
     pub fn write_for_store(&mut self, at: Ps, lpn: Lpn) -> Option<Served> {
         if self.awaits_programs {
             let (back, stats) = (&mut self.back, &mut self.stats);
-            let served = back.write_through(at, lpn, Placement::default(), stats);
-            return Some(served.unwrap_or(Served::at_once(at)));
+            return back.write_through(at, lpn, Placement::default(), stats);
         }
-        self.write(at, lpn);
-        None
+        self.write(at, lpn).then_some(Served::at_once(at))
     }
 
     /// Writes the cached page through, since a store changed it.
@@ -359,15 +387,17 @@ impl<O: Observer> Storage<O> {
         self.stats.write_throughs += 1;
         self.pass();
         let served = self.write_for_store(at, lpn);
-        self.written_through(slot, lpn);
+        self.written_through(slot, lpn, served.is_some());
         served
     }
 
     /// The whole cached page went to flash, with what the host may have reported late, or worn
     /// flash refused it.
-    pub fn written_through(&mut self, slot: Slot, lpn: Lpn) {
-        self.cache.count_program(slot);
-        self.cache.set_dirty(lpn, self.back.is_read_only());
+    pub fn written_through(&mut self, slot: Slot, lpn: Lpn, is_taken: bool) {
+        if is_taken {
+            self.cache.count_program(slot);
+        }
+        self.cache.set_dirty(lpn, !is_taken);
     }
 
     /// Lets a page be the next to leave. Says whether it is there, and was not so already.
@@ -391,8 +421,10 @@ impl<O: Observer> Storage<O> {
 
     /// The host found out late that the page had been written.
     pub fn written_late(&mut self, lpn: Lpn) {
-        self.drop_logged(lpn);
-        if !self.cache.set_dirty(lpn, true) {
+        if self.cache.set_dirty(lpn, true) {
+            // Or a compaction takes the cached page, and leaves an older line in another buffer.
+            self.drop_logged(lpn);
+        } else {
             self.stats.late_write_backs += 1;
             self.write(self.now, lpn);
         }

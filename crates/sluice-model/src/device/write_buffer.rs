@@ -44,18 +44,18 @@ impl WriteBuffer {
         self.places.get(lpn).is_some()
     }
 
-    /// Takes the page. Says whether it takes the place of older contents. There is room as long as
-    /// a buffer that became full is emptied by a superpage.
-    pub fn take(&mut self, lpn: Lpn, placement: Placement) -> bool {
+    /// Takes the page. Says whether it takes the place of older contents. `None` if there is no
+    /// room: a buffer that became full is emptied by a superpage, unless flash refuses its pages.
+    pub fn take(&mut self, lpn: Lpn, placement: Placement) -> Option<bool> {
         if let Some(place) = self.places.get(lpn) {
             self.held[place].1 = placement;
-            return true;
+            return Some(true);
         }
-        let place = self.lists.pop_back(FREE).expect("a buffer with room");
+        let place = self.lists.pop_back(FREE)?;
         self.lists.push_front(HELD, place);
         self.held[place] = (lpn, placement);
         self.places.set(lpn, place);
-        false
+        Some(false)
     }
 
     /// How many pages are to be programmed now: a superpage if it is full.
@@ -66,21 +66,27 @@ impl WriteBuffer {
         }
     }
 
-    /// Gives the oldest page away.
-    pub fn pop(&mut self) -> Option<(Lpn, Placement)> {
+    /// The oldest page, and where the host wants it.
+    pub fn oldest(&self) -> Option<(Lpn, Placement)> {
         let place = self.lists.back(HELD)?;
-        let (lpn, placement) = self.held[place];
-        self.remove(lpn);
-        Some((lpn, placement))
+        Some(self.held[place])
     }
 
-    /// Takes the page out if it is here. Says where the host wants it.
-    pub fn remove(&mut self, lpn: Lpn) -> Option<Placement> {
+    /// Where the host wants the page, if it is here.
+    pub fn placement_of(&self, lpn: Lpn) -> Option<Placement> {
         let place = self.places.get(lpn)?;
+        Some(self.held[place].1)
+    }
+
+    /// Takes the page out. Says whether it was here.
+    pub fn remove(&mut self, lpn: Lpn) -> bool {
+        let Some(place) = self.places.get(lpn) else {
+            return false;
+        };
         self.places.clear(lpn);
         self.lists.remove(HELD, place);
         self.lists.push_front(FREE, place);
-        Some(self.held[place].1)
+        true
     }
 
     /// How many pages are here.

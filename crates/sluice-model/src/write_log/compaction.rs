@@ -157,7 +157,7 @@ impl Compaction {
         let (lpn, lines) = index.page(id);
         if lines > 0 {
             let Some(programmed) = below.program(at, lpn, index.lines(id), stats) else {
-                stats.write_log.refused += 1;
+                stats.writes_kept += 1;
                 self.refused = true;
                 self.events.push(Reverse((at, id, Event::Ended)));
                 return;

@@ -239,7 +239,7 @@ impl Plain {
             self.newest.insert((lpn, line), self.versions);
         } else {
             let is_full = log.full == log.buffers.len();
-            assert!(is_full && stats.write_log.refused > 0);
+            assert!(is_full && stats.writes_kept > 0);
         }
     }
 

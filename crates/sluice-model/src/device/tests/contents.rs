@@ -20,6 +20,8 @@ pub struct Contents {
     cached: BTreeMap<Lpn, u64>,
     /// In the write buffer.
     gathered: BTreeMap<Lpn, u64>,
+    /// What is programmed next from there.
+    emptied: Option<u64>,
     /// By entry of the write log.
     logged: BTreeMap<LogEntry, u64>,
     /// What the host sends next.
@@ -95,6 +97,7 @@ impl Observer for Contents {
             flash: BTreeMap::new(),
             cached: BTreeMap::new(),
             gathered: BTreeMap::new(),
+            emptied: None,
             logged: BTreeMap::new(),
             incoming: 0,
             last_read: 0,
@@ -145,8 +148,8 @@ impl Observer for Contents {
         } = page;
         // What compaction writes is known since [`Observer::destages`].
         if origin != Origin::Log {
-            let gathered = self.gathered.remove(&lpn);
-            self.moving = gathered.unwrap_or_else(|| self.sent(lpn));
+            let emptied = self.emptied.take();
+            self.moving = emptied.unwrap_or_else(|| self.sent(lpn));
         }
         let flash = &mut self.over(io.nand);
         io.ftl.write(at, lpn, placement, origin, flash, stats)
@@ -190,6 +193,10 @@ impl Observer for Contents {
 
     fn regained(&mut self, lpn: Lpn) {
         self.last_read = self.of_gathered(lpn);
+    }
+
+    fn emptied(&mut self, lpn: Lpn) {
+        self.emptied = Some(self.of_gathered(lpn));
     }
 
     fn overtaken(&mut self, lpn: Lpn) {

@@ -136,12 +136,26 @@ impl Rig {
         self.pipeline.storage.back.is_read_only()
     }
 
-    /// What a worn-out device refuses to write is lost, as it says: then only the books are
-    /// checked.
-    fn same(&self, found: Option<u64>, newest: u64, what: &str) {
-        if !self.is_read_only() {
-            assert_eq!(found, Some(newest), "{what}");
-        }
+    /// What the device has of a page, wherever.
+    fn found(&mut self, lpn: Lpn) -> Option<u64> {
+        let held = self.contents().of_cached(lpn).or(self.logged(lpn));
+        held.or_else(|| self.in_flash(lpn))
+    }
+
+    /// What a worn-out device refuses to write is lost, as it says; what it had before is not. A
+    /// page that comes from the host's memory was not the device's.
+    fn refused(&mut self, lpn: Lpn, before: Option<u64>) {
+        let found = self.found(lpn);
+        let newest = self.newest[lpn];
+        let is_one = before.is_none() || found == before || found == Some(newest);
+        assert!(is_one, "{lpn}: {found:?} of {before:?} and {newest}");
+        self.newest[lpn] = found.expect("a page that was programmed");
+    }
+
+    /// Writes that the device has refused, and not kept.
+    fn refusals(&self) -> u64 {
+        let stats = &self.pipeline.storage.stats;
+        stats.writes_refused - stats.writes_kept
     }
 
     /// What the log has of a page.
@@ -171,7 +185,8 @@ impl Rig {
         balance::balance(&self.pipeline.storage)
     }
 
-    /// Carries a step out. A page that the host has is demoted before anything is done to it.
+    /// Carries a step out, which may be refused. A page that the host has is demoted before
+    /// anything is done to it.
     fn take(&mut self, step: Step) {
         self.pipeline.land(self.now, &mut self.host);
         for lpn in step.pages() {
@@ -179,21 +194,31 @@ impl Rig {
                 self.demote(lpn, lpn.0.is_multiple_of(2));
             }
         }
+        let refusals = self.refusals();
+        let pages = step.pages().filter(|lpn| lpn.0 < PAGES);
+        let newest = pages.map(|lpn| (lpn, self.newest[lpn]));
+        let before: Vec<(Lpn, u64)> = newest.collect();
+        self.carry_out(step);
+        if self.refusals() > refusals {
+            for (lpn, before) in before {
+                self.refused(lpn, Some(before));
+            }
+        }
+        assert_eq!(self.balance(), Ok(()));
+    }
+
+    fn carry_out(&mut self, step: Step) {
         match step {
             Step::Load(lpn) => {
                 let served_by = self.access(lpn, Op::Read);
                 let found = match served_by {
                     ServedBy::WriteLog => self.logged(lpn),
-                    ServedBy::Flash if self.config.cache.loads_around => {
+                    ServedBy::Flash if !self.pipeline.storage.cache.contains(lpn) => {
                         Some(self.contents().passed)
                     }
                     _ => self.contents().of_cached(lpn),
                 };
-                self.same(
-                    found,
-                    self.newest[lpn],
-                    &format!("load of {lpn}, {served_by:?}"),
-                );
+                assert_eq!(found, Some(self.newest[lpn]), "{lpn}, {served_by:?}");
             }
             Step::Store(lpn) => {
                 self.write(lpn);
@@ -225,7 +250,6 @@ impl Rig {
                 self.pipeline.advance(self.now, &mut self.host);
             }
         }
-        assert_eq!(self.balance(), Ok(()));
     }
 
     /// A page promoted clean stays with the device, so that the next load shows whether it was.
@@ -256,11 +280,16 @@ impl Rig {
         }
         let newest = self.newest[lpn];
         self.contents().incoming = newest;
+        let refusals = self.refusals();
         if newest.is_multiple_of(3) {
-            return migration::demote_to_flash(&mut self.pipeline, self.now, lpn);
+            migration::demote_to_flash(&mut self.pipeline, self.now, lpn);
+        } else {
+            let completion = migration::demote(&mut self.pipeline, self.now, lpn, &mut self.host);
+            assert!(completion.done_at >= self.now);
         }
-        let completion = migration::demote(&mut self.pipeline, self.now, lpn, &mut self.host);
-        assert!(completion.done_at >= self.now);
+        if self.refusals() > refusals {
+            self.refused(lpn, None);
+        }
     }
 
     fn command(&mut self, kind: u8, lpn: Lpn) {
@@ -285,6 +314,7 @@ impl Rig {
     fn block(&mut self, op: BlockOp, lpn: Lpn, count: u32) {
         // One page at a time, so that each page has contents of its own.
         for lpn in (lpn.0..(lpn.0 + count).min(PAGES)).map(Lpn) {
+            let before = self.newest[lpn];
             match op {
                 BlockOp::Read | BlockOp::Flush => {}
                 BlockOp::Write => self.write(lpn),
@@ -293,14 +323,13 @@ impl Rig {
             let request = BlockRequest::new(op, lpn, 1);
             let done = block::serve(&mut self.pipeline, self.now, request, &mut self.host);
             assert!(done.is_ok() || self.is_read_only());
+            if done.is_err() {
+                self.refused(lpn, Some(before));
+            }
             if op == BlockOp::Read {
                 let found = self.contents().of_cached(lpn).or(self.logged(lpn));
                 let found = found.unwrap_or(self.contents().last_read);
-                self.same(
-                    Some(found),
-                    self.newest[lpn],
-                    &format!("block read of {lpn}"),
-                );
+                assert_eq!(found, self.newest[lpn], "block read of {lpn}");
             }
         }
     }
