@@ -1,5 +1,6 @@
 //! What each departure of SkyByte's artifact does, beside a host that is as hardware is.
 
+mod alone;
 mod device;
 mod one_bank;
 mod pages;
