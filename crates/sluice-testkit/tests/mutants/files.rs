@@ -3,7 +3,7 @@
 use sluice_config::{CheckedSystem, fabrics, parse, parse_fabric, parse_system, presets, systems};
 use sluice_host::{Instr, MemOp, Program, RunLength, Step};
 use sluice_model::{Command, Device, DeviceConfig, Op, Request};
-use sluice_net::{Fabric, FabricConfig, Length};
+use sluice_net::{Fabric, FabricConfig, Length, MemorySettings};
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_testkit::mutate::{each, reaches, seed, text};
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
@@ -190,7 +190,15 @@ fn fabric_files() {
             Err(error) => return in_one_line(error),
             Ok(config) => config,
         };
-        if config.graph.edges() > 512 || config.graph.names.len() > 1_024 {
+        let pages = config
+            .endpoints
+            .iter()
+            .map(|endpoint| match &endpoint.memory {
+                MemorySettings::Device(device) => u64::from(device.pages),
+                _ => 0,
+            });
+        let is_small = pages.sum::<u64>() <= 16 * PAGES_MAX;
+        if !is_small || config.graph.edges() > 512 || config.graph.names.len() > 1_024 {
             return true;
         }
         let mut fabric = match Fabric::new(&config) {
