@@ -1,17 +1,19 @@
 //! A whole device beside a plain one: lists of pages, without time, banks, blocks or indices,
 //! written from what the parameters and calls say. Both get the same requests, far apart so that
 //! nothing is on its way any more, and count the same: whatever the times and the flash array are.
+//! An access that sets nothing else in motion takes the time that the parameters say.
 
 mod cache;
 mod draw;
 mod log;
 mod plain;
+mod times;
 
 use draw::{PAGES, drawn, rarely_drawn};
 use plain::Plain;
 use sluice_model::{
     BlockOp, BlockRequest, Command, Device, DeviceConfig, Op, PARAMS, Param, Pattern, Request,
-    Stats,
+    ServedBy, Stats,
 };
 use sluice_units::{Lpn, Ps, Rng};
 
@@ -71,13 +73,15 @@ fn asked(rng: &mut Rng, next: &mut u32, page_bytes: u64) -> Asked {
     }
 }
 
-/// Asks the device. What it answers, as numbers: where it found the page, or what it did.
-fn ask(device: &mut Device, now: Ps, asked: Asked) -> [u64; 2] {
+/// Asks the device. What it answers, as numbers: where it found the page, or what it did. `took`
+/// is how long an access took.
+fn ask(device: &mut Device, now: Ps, asked: Asked, took: &mut Ps) -> [u64; 2] {
     let bytes = device.config().page_bytes();
     match asked {
         Asked::Access(page, offset, op) => {
             let addr = u64::from(page) * bytes + offset;
             let done = device.access(now, Request { addr, op }, &mut ());
+            *took = done.done_at - now;
             [done.served_by as u64, done.was_prefetched.into()]
         }
         Asked::Command(command) => match device.command(now, command, &mut ()) {
@@ -145,8 +149,8 @@ fn others(config: &DeviceConfig) -> String {
     other.map(pair).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs both, and compares them after each request.
-fn same(seed: u64, requests: u32) -> Stats {
+/// Runs both, and compares them after each request. Counts the accesses whose time is known.
+fn same(seed: u64, requests: u32, timed: &mut [u64; 4]) -> Stats {
     let config = drawn(seed);
     let mut device = Device::new(&config, seed).expect("a device");
     let mut plain = Plain::new(&config);
@@ -159,7 +163,21 @@ fn same(seed: u64, requests: u32) -> Stats {
         if in_order && config.write_log.is_some() {
             continue;
         }
-        let answers = [ask(&mut device, now, asked), plain.ask(asked)];
+        let before = *device.stats();
+        let mut took = Ps::ZERO;
+        let answers = [ask(&mut device, now, asked, &mut took), plain.ask(asked)];
+        if let Asked::Access(_, _, op) = asked {
+            let counted = device.stats().since(&before);
+            if let Some([least, most]) = times::of(&config, op, answers[0][0], &counted) {
+                let at = || format!("{seed}: request {number}, {asked:?} of {}", others(&config));
+                assert!(
+                    (least..=most).contains(&took),
+                    "{took} {least} {most}, {}",
+                    at()
+                );
+                timed[answers[0][0] as usize] += 1;
+            }
+        }
         now += GAP;
         device.advance(now);
         plain.rest();
@@ -189,10 +207,14 @@ fn same(seed: u64, requests: u32) -> Stats {
 #[test]
 fn a_device_counts_what_plain_lists_count() {
     let mut all: Vec<(&str, u64)> = counted(&Stats::default(), true);
+    let mut timed = [0; 4];
     for seed in 0..sluice_testkit::cases(120).into() {
-        let counts = counted(&same(seed, 400), true);
+        let counts = counted(&same(seed, 400, &mut timed), true);
         let sums = all.iter_mut().zip(counts);
         sums.for_each(|(sum, (_, count))| sum.1 += count);
+    }
+    for served_by in [ServedBy::CacheHit, ServedBy::Flash, ServedBy::WriteLog] {
+        assert!(timed[served_by as usize] > 400, "{served_by:?}: {timed:?}");
     }
     // Each thing happens, but for those that take two requests at once.
     let rare = all.into_iter().filter(|(_, count)| *count < 10);
