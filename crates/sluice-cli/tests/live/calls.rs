@@ -28,6 +28,12 @@ fn processes_may_share_a_place_in_a_file() {
     all_well(helper!("abuse_places.c"), &[""]);
 }
 
+/// The memory was refused: what takes it does not wait for a page.
+#[test]
+fn sockets_may_send_frames_from_memory_of_the_programs() {
+    all_well(calls(), &["frames"]);
+}
+
 #[test]
 fn pages_may_leave_while_they_are_in_a_pipe() {
     all_well(calls(), &["pipes", "places"]);

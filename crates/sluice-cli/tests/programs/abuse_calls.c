@@ -3,6 +3,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -218,13 +222,58 @@ static void versions(void) {
     leave();
 }
 
+/* The kernel sends frames from memory of the program's, which it takes beforehand. */
+static void frames(void) {
+    enum { FRAMES = 64, BYTES_OF_ONE = 1000 };
+    uint16_t kind = htons((uint16_t)(0x9000 | (getpid() & 0xfff)));
+    int out = socket(AF_XDP, SOCK_RAW, 0), in = socket(AF_PACKET, SOCK_RAW, kind);
+    if (out < 0 || in < 0)
+        return;
+    unsigned char *memory = aligned_alloc(PAGE, FRAMES * PAGE), got[2 * BYTES_OF_ONE];
+    memset(memory, 0, FRAMES * PAGE);
+    CHECK(wrong(words, PAGES) == 0);
+    struct xdp_umem_reg *given = missing(8, sizeof *given);
+    *given = (struct xdp_umem_reg){(uintptr_t)memory, FRAMES * PAGE, PAGE, 0, 0};
+    CHECK(wrong(words, PAGES) == 0);
+    CHECK(setsockopt(out, SOL_XDP, XDP_UMEM_REG, given, sizeof *given) == 0);
+    int places = FRAMES;
+    for (int ring = XDP_TX_RING; ring <= XDP_UMEM_COMPLETION_RING; ring++)
+        if (ring != XDP_UMEM_REG)
+            CHECK(setsockopt(out, SOL_XDP, ring, &places, sizeof places) == 0);
+    struct xdp_mmap_offsets at;
+    socklen_t bytes = sizeof at;
+    CHECK(getsockopt(out, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes) == 0);
+    size_t whole = at.tx.desc + FRAMES * sizeof(struct xdp_desc);
+    char *ring = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, out, XDP_PGOFF_TX_RING);
+    CHECK(ring != MAP_FAILED);
+    unsigned loopback = if_nametoindex("lo");
+    struct sockaddr_xdp from = {AF_XDP, XDP_COPY, loopback, 0, 0};
+    struct sockaddr_ll to = {.sll_family = AF_PACKET,
+                             .sll_protocol = kind,
+                             .sll_ifindex = (int)loopback};
+    CHECK(bind(in, (void *)&to, sizeof to) == 0);
+    CHECK(bind(out, (void *)&from, sizeof from) == 0);
+    for (unsigned n = 0; n < FRAMES; n++) {
+        unsigned char *frame = memory + n * PAGE;
+        memset(frame, (int)n, BYTES_OF_ONE);
+        memcpy(frame + 12, &kind, sizeof kind);
+        CHECK(wrong(words, PAGES) == 0);
+        ((struct xdp_desc *)(ring + at.tx.desc))[n] =
+            (struct xdp_desc){n * PAGE, BYTES_OF_ONE, 0};
+        __atomic_store_n((unsigned *)(ring + at.tx.producer), n + 1, __ATOMIC_RELEASE);
+        CHECK(sendto(out, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 || errno == EAGAIN);
+        CHECK(recv(in, got, sizeof got, 0) == BYTES_OF_ONE);
+        CHECK(memcmp(got, frame, BYTES_OF_ONE) == 0);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*part)(void);
     } parts[] = {{"datagrams", datagrams}, {"files", files}, {"pipes", pipes},
                  {"places", places}, {"small", small_ones}, {"library", library},
-                 {"versions", versions}};
+                 {"versions", versions}, {"frames", frames}};
     limit(25);
     CHECK(argc == 2);
     words = filled(PAGES);

@@ -3,15 +3,20 @@
 
 use crate::allocator::system::for_system;
 use crate::bytes::bounce::{Rest, Side, Way, whole};
-use crate::bytes::buffers::{One, Room, Text, bring, is_readable, signal_engine, with_pages};
+use crate::bytes::buffers::{One, Room, Text, are_readable, bring, is_readable};
+use crate::bytes::buffers::{signal_engine, with_pages};
 use crate::bytes::named::Record;
 use crate::bytes::piece::Place;
+use crate::device::engine;
 use crate::next;
+use crate::signals::altstack::keep_off_device;
 use crate::threads::affinity;
 use crate::tried_again;
+use libc::xdp_umem_reg_v1;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, flock, gid_t, iovec, itimerspec, mode_t};
 use libc::{off_t, rusage, sigset_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, statfs as Statfs, sysinfo as Sysinfo, timer_t, timespec, utsname};
+use sluice_runtime::Engine;
 
 /// Calls that open a file by its name.
 macro_rules! opens {
@@ -137,6 +142,23 @@ tried_again! {
 next!(next_setsockopt: c"setsockopt"
     (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int);
 
+/// The kernel takes the memory for the frames of such a socket for good, and only what is there
+/// without a wait: it leaves the device.
+fn lend_frames(level: c_int, name: c_int, value: *const c_void, bytes: size_t) {
+    if (level, name) != (libc::SOL_XDP, libc::XDP_UMEM_REG) {
+        return;
+    }
+    let is_whole = |engine: &&Engine| {
+        let least = size_of::<xdp_umem_reg_v1>();
+        bytes >= least && are_readable(engine, value, least)
+    };
+    if let Some(engine) = engine().filter(is_whole) {
+        // SAFETY: readable, and long enough.
+        let frames = unsafe { value.cast::<xdp_umem_reg_v1>().read_unaligned() };
+        keep_off_device(engine, frames.addr as usize, frames.len as usize);
+    }
+}
+
 /// Some kinds of sockets have other errors than `EFAULT` for a value that is missing. What it names
 /// besides is brought where that is an error.
 ///
@@ -151,6 +173,7 @@ pub unsafe extern "C-unwind" fn setsockopt(
     n: socklen_t,
 ) -> c_int {
     let (place, bytes) = (Place::new(), n as size_t);
+    lend_frames(level, name, value, bytes);
     let side = Side::new(&place, value.cast_mut(), bytes, Way::Out);
     with_pages(Record::new(value, bytes), || {
         // SAFETY: passed on, or memory of ours that is as long.

@@ -262,11 +262,12 @@ pub unsafe extern "C" fn thrd_create(
     )
 }
 
-/// Takes memory off the device that is needed while no signal can come: a stack, for one.
+/// Takes memory off the device that is needed where nobody can wait for a page: a stack, for one.
 pub fn keep_off_device(engine: &Engine, start: usize, size: usize) {
     let first = start & !(PAGE - 1);
-    let end = start.saturating_add(size).next_multiple_of(PAGE);
-    if engine.in_arena(first) && engine.in_arena(end - 1) {
+    let end = start.checked_add(size);
+    let end = end.and_then(|end| end.checked_next_multiple_of(PAGE));
+    if let Some(end) = end.filter(|end| engine.in_arena(first) && engine.in_arena(end - 1)) {
         engine.leave_device(first, end - first);
     }
 }
