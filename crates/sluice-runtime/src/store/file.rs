@@ -10,6 +10,7 @@ use super::page_map::PageMap;
 use super::readers;
 use super::slots::{FileSlot, MAX_FILES, MAX_SLOTS, Slots};
 use crate::fatal::lost_page;
+use crate::process::limits::{Limit, get};
 use core::ffi::CStr;
 use sluice_region::{PAGE, Told, Transfer, sys};
 use sluice_units::Bits;
@@ -282,6 +283,9 @@ impl FileStore {
             Transfer::Read => self.counts.reads += 1,
             Transfer::Write => self.counts.writes += 1,
         }
+        if what == Transfer::Write && io::is_beyond_limit(place.slot) {
+            return self.answered(frame, -libc::EFBIG);
+        }
         let request = Request {
             what,
             fd: self.files[place.file],
@@ -328,42 +332,44 @@ impl FileStore {
 
     fn take_answers(&mut self) {
         while let Some((token, answer)) = self.io.answer() {
-            let frame = token as usize;
-            let (page, state) = self.frames.get(frame);
-            let what = match state {
-                State::Reading => Transfer::Read,
-                _ => Transfer::Write,
-            };
-            let result = self.result(frame, what, answer);
-            match (-result, what) {
-                _ if result == PAGE as i32 => match what {
-                    Transfer::Read => self.frames.set(frame, State::Ready),
-                    Transfer::Write => self.frames.free(frame),
-                },
-                (errno, Transfer::Read) => {
-                    self.fail(format_args!("cannot read page {page}"), errno)
-                }
-                (errno, Transfer::Write) => {
-                    self.fail(format_args!("cannot write page {page}"), errno)
-                }
-            }
+            self.answered(token as usize, answer);
+        }
+    }
+
+    fn answered(&mut self, frame: usize, answer: i32) {
+        let (page, state) = self.frames.get(frame);
+        let what = match state {
+            State::Reading => Transfer::Read,
+            _ => Transfer::Write,
+        };
+        let result = self.result(frame, what, answer);
+        match (-result, what) {
+            _ if result == PAGE as i32 => match what {
+                Transfer::Read => self.frames.set(frame, State::Ready),
+                Transfer::Write => self.frames.free(frame),
+            },
+            (errno, Transfer::Read) => self.fail(format_args!("cannot read page {page}"), errno),
+            (errno, Transfer::Write) => self.fail(format_args!("cannot write page {page}"), errno),
         }
     }
 
     /// The result of a request. One that the queue could not take without a thread that waits, or
-    /// at all, is carried out here.
+    /// at all, is carried out here. So is a write beyond the program's limit of file sizes, of
+    /// which the kernel does a part or nothing.
     fn result(&self, frame: usize, what: Transfer, answer: i32) -> i32 {
         const NOT_BY_QUEUE: [i32; 4] =
             [libc::EAGAIN, libc::EINTR, libc::ECANCELED, libc::EOPNOTSUPP];
         let (page, _) = self.frames.get(frame);
-        match self.slots.of(page as usize) {
-            Some(place) if NOT_BY_QUEUE.contains(&-answer) => io::call(
-                what,
-                self.files[place.file],
-                self.frames.addr(frame),
-                place.slot * PAGE as u64,
-            ),
-            _ => answer,
+        let Some(place) = self.slots.of(page as usize) else {
+            return answer;
+        };
+        let (fd, addr) = (self.files[place.file], self.frames.addr(frame));
+        let offset = place.slot * PAGE as u64;
+        let is_cut = what == Transfer::Write && answer != PAGE as i32;
+        match is_cut && io::is_beyond_limit(place.slot) {
+            true => io::store(fd, addr, offset),
+            false if NOT_BY_QUEUE.contains(&-answer) => io::call(what, fd, addr, offset),
+            false => answer,
         }
     }
 
@@ -406,11 +412,18 @@ fn open_unnamed(folder: &CStr) -> Result<(i32, i32), i32> {
             )
         }
     };
-    match open(plain | libc::O_DIRECT) {
-        Ok(fd) => Ok((fd as i32, plain | libc::O_DIRECT)),
-        Err(libc::EINVAL) => open(plain).map(|fd| (fd as i32, plain)),
-        Err(errno) => Err(errno),
-    }
+    let (fd, flags) = match open(plain | libc::O_DIRECT) {
+        Ok(fd) => (fd as i32, plain | libc::O_DIRECT),
+        Err(libc::EINVAL) => (open(plain)? as i32, plain),
+        Err(errno) => return Err(errno),
+    };
+    // Now, for a program that lowers its limit of file sizes may not have it longer. Where a file
+    // cannot be so long, it grows. There is a signal for an attempt beyond the limit.
+    let longest = (MAX_SLOTS * PAGE) as u64;
+    let allowed = get(Limit::FileSize).map_or(0, |limit| limit.rlim_cur);
+    // SAFETY: no pointers.
+    let _ = unsafe { sys!(libc::SYS_ftruncate, fd, longest.min(allowed)) };
+    Ok((fd, flags))
 }
 
 fn close(fd: i32) {

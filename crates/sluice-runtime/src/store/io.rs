@@ -1,6 +1,7 @@
 //! Reads and writes of whole pages of files: by a queue of the kernel's, or by one call each.
 
-use sluice_region::{PAGE, Transfer, Uring, sys};
+use crate::process::limits::{Limit, get};
+use sluice_region::{Mapping, PAGE, Transfer, Uring, fallocate, stat, sys};
 
 /// Requests that can be on their way at once.
 const DEPTH: u32 = 256;
@@ -113,5 +114,58 @@ pub fn call(what: Transfer, fd: i32, addr: usize, offset: u64) -> i32 {
             Err(libc::EINTR) => {}
             Err(errno) => return -errno,
         }
+    }
+}
+
+/// Whether the program's limit of file sizes (`ulimit -f`) forbids a write of a page. There is a
+/// signal for one that is tried.
+pub fn is_beyond_limit(slot: u64) -> bool {
+    let end = (slot + 1) * PAGE as u64;
+    get(Limit::FileSize).is_some_and(|limit| limit.rlim_cur < end)
+}
+
+/// Writes a page as a store to a mapping, for which that limit does not hold.
+pub fn store(fd: i32, addr: usize, offset: u64) -> i32 {
+    match store_page(fd, addr, offset) {
+        Ok(()) => PAGE as i32,
+        Err(errno) => -errno,
+    }
+}
+
+fn store_page(fd: i32, addr: usize, offset: u64) -> Result<(), i32> {
+    let end = offset + PAGE as u64;
+    // Behind the end of a file there is nothing to store to.
+    if (stat(fd)?.st_size as u64) < end {
+        return Err(libc::EFBIG);
+    }
+    // A store cannot report that the disk is full.
+    match fallocate(fd, offset, PAGE) {
+        Ok(()) | Err(libc::EOPNOTSUPP) => {}
+        Err(errno) => return Err(errno),
+    }
+    let map = Mapping::shared_from(fd, offset as i64, PAGE)?;
+    super::copy_page(map.addr(), addr);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_store_to_a_file_is_a_write_up_to_its_end() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(2 * PAGE as u64).expect("room");
+        let from = Mapping::anonymous(PAGE).expect("a page");
+        // SAFETY: a fresh page.
+        unsafe { core::ptr::write_bytes(from.addr() as *mut u8, 7, PAGE) };
+        let to = |slot: usize| store(file.as_raw_fd(), from.addr(), (slot * PAGE) as u64);
+        assert_eq!([to(1), to(2)], [PAGE as i32, -libc::EFBIG]);
+        let mut found = [0; 2 * PAGE];
+        file.read_exact_at(&mut found, 0).expect("two pages");
+        assert_eq!(found, [[0; PAGE], [7; PAGE]].concat()[..]);
+        assert!(file.metadata().expect("a file").len() == 2 * PAGE as u64);
     }
 }
