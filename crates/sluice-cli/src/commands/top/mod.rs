@@ -17,7 +17,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Args)]
-#[command(after_help = "q, Escape or Ctrl-C ends it. In a pipe it prints once.")]
+#[command(
+    after_help = "q, Escape or Ctrl-C ends it. In a pipe, and with TERM=dumb, it \
+                        prints once."
+)]
 pub struct TopArgs {
     /// One process, or the `sluice` that runs it, instead of all
     #[arg(value_name = "PID")]
@@ -47,7 +50,7 @@ fn interval(text: &str) -> Result<Ps, ArgumentError> {
 pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let period = Duration::from_nanos(args.interval.as_ns());
     let mut watch = Watch::begin(args.pid)?;
-    if !args.once && !args.json && std::io::stdout().is_terminal() {
+    if !args.once && !args.json && shows_screens() {
         return screen::show(&mut watch, period);
     }
     std::thread::sleep(period);
@@ -79,6 +82,11 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the output is a terminal, and one that can write elsewhere than at its end.
+fn shows_screens() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }
 
 fn print_hottest(row: &TopRow) -> Result<(), Error> {

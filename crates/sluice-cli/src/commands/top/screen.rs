@@ -11,33 +11,81 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line as Text;
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Table};
 use ratatui::{DefaultTerminal, Frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use sluice_results::TopRow;
+use std::fs::File;
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// How soon a signal that asks for the end is noticed.
 const NOTICED_WITHIN: Duration = Duration::from_millis(100);
 
-/// Shows rates until q, Escape, Ctrl-C or a signal, or until the last process has ended.
+/// What a terminal's keyboard has.
+enum Input {
+    Nothing,
+    Some,
+    /// The terminal was closed, and gives no key any more.
+    Closed,
+}
+
+/// The terminal that keys come from: that of the input, or else our own.
+struct Keyboard(OwnedFd);
+
+impl Keyboard {
+    fn open() -> std::io::Result<Keyboard> {
+        let input = std::io::stdin();
+        match input.is_terminal() {
+            true => input.as_fd().try_clone_to_owned().map(Keyboard),
+            false => File::open("/dev/tty").map(|file| Keyboard(file.into())),
+        }
+    }
+
+    /// Waits for a key, so long at most. `event::poll` would never return once the terminal is
+    /// closed.
+    fn wait(&self, longest: Duration) -> std::io::Result<Input> {
+        let longest = Timespec::try_from(longest).map_err(std::io::Error::other)?;
+        let mut wanted = [PollFd::new(&self.0, PollFlags::IN)];
+        match poll(&mut wanted, Some(&longest)) {
+            Err(Errno::INTR) | Ok(0) => return Ok(Input::Nothing),
+            other => other?,
+        };
+        let is_closed = wanted[0].revents() != PollFlags::IN;
+        Ok(if is_closed {
+            Input::Closed
+        } else {
+            Input::Some
+        })
+    }
+}
+
+/// Shows rates until q, Escape, Ctrl-C or a signal, or until the last process has ended, or nobody
+/// has the terminal any more.
 pub fn show(watch: &mut Watch, period: Duration) -> Result<ExitCode, Error> {
+    let failed = || Error::system("the terminal");
+    let keyboard = Keyboard::open().map_err(failed())?;
     signals::note_requests();
-    let mut terminal = ratatui::try_init().map_err(Error::system("the terminal"))?;
-    let ended = rounds(&mut terminal, watch, period);
-    ratatui::restore();
+    let mut terminal = ratatui::try_init().map_err(failed())?;
+    let ended = rounds(&mut terminal, &keyboard, watch, period);
+    // Fails where the terminal is gone, and then there is nothing to put in order.
+    let _ = ratatui::try_restore();
     signals::end_as_asked();
-    ended.map_err(Error::system("the terminal"))?;
+    ended.map_err(failed())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn rounds(
     terminal: &mut DefaultTerminal,
+    keyboard: &Keyboard,
     watch: &mut Watch,
     period: Duration,
 ) -> std::io::Result<()> {
     let mut rows = Vec::new();
     loop {
         terminal.draw(|frame| draw(frame, &rows))?;
-        if is_told_to_end(Instant::now() + period)? {
+        if is_told_to_end(keyboard, Instant::now() + period)? {
             return Ok(());
         }
         rows = watch.rows();
@@ -48,27 +96,34 @@ fn rounds(
 }
 
 /// Waits until a moment. Says whether somebody wants the end meanwhile.
-fn is_told_to_end(until: Instant) -> std::io::Result<bool> {
+fn is_told_to_end(keyboard: &Keyboard, until: Instant) -> std::io::Result<bool> {
     loop {
         if signals::is_interrupted() {
             return Ok(true);
         }
         let left = until.saturating_duration_since(Instant::now());
-        if !event::poll(left.min(NOTICED_WITHIN))? {
-            if left <= NOTICED_WITHIN {
-                return Ok(false);
-            }
-            continue;
+        match keyboard.wait(left.min(NOTICED_WITHIN))? {
+            Input::Closed => return Ok(true),
+            Input::Nothing if left <= NOTICED_WITHIN => return Ok(false),
+            Input::Nothing => continue,
+            Input::Some => {}
         }
-        let Event::Key(key) = event::read()? else {
-            continue;
-        };
-        let ctrl_c = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
-        let quits = ctrl_c || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc);
-        if quits && key.kind == KeyEventKind::Press {
-            return Ok(true);
+        while event::poll(Duration::ZERO)? {
+            if quits(&event::read()?) {
+                return Ok(true);
+            }
         }
     }
+}
+
+/// Whether somebody wants the end by this.
+fn quits(event: &Event) -> bool {
+    let Event::Key(key) = event else {
+        return false;
+    };
+    let ctrl_c = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+    let quits = ctrl_c || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc);
+    quits && key.kind == KeyEventKind::Press
 }
 
 /// Columns, from the first on, that leave room for the beginning of a command; one at least.
