@@ -41,7 +41,15 @@ impl Recording<'_> {
     /// Prints how much was recorded, and ends as what was executed. A trace that is cut ends with
     /// an error in any case.
     pub fn finish(&self, emulated: Emulated) -> Result<ExitCode, Error> {
-        if let Some(counted) = emulated.result() {
+        if let Some(counted) = emulated.result::<RecordedAccesses>() {
+            // QEMU finds some mistakes in its arguments when the plugin has begun.
+            if counted.instructions.iter().all(|of| *of == 0) {
+                errln!(
+                    "sluice: QEMU ended before it executed anything; {} is empty",
+                    self.name()
+                );
+                return Ok(failed(emulated.exit));
+            }
             self.print(counted, emulated.wall_s)?;
             return Ok(leave(emulated.exit));
         }

@@ -133,7 +133,8 @@ impl Ready<'_> {
         add: impl FnOnce(&mut SystemResult),
     ) -> Result<ExitCode, Error> {
         let (exit, wall_s) = (emulated.exit, emulated.wall_s);
-        let Some(mut result) = emulated.result::<SystemResult>() else {
+        let result = emulated.result::<SystemResult>();
+        let Some(mut result) = result.filter(has_executed) else {
             // What ended the simulation has said why.
             if emulated.result::<String>().is_none() {
                 errln!("sluice: QEMU ended before the simulation did; there is no result");
@@ -169,6 +170,15 @@ impl Ready<'_> {
             part::check(&result)?;
         }
         Ok(leave(exit))
+    }
+}
+
+/// Whether there is anything to have figures of: QEMU finds some mistakes in its arguments when the
+/// plugin has begun.
+fn has_executed(result: &SystemResult) -> bool {
+    match &result.program {
+        Program::Executed(program) => program.instructions.iter().any(|of| *of > 0),
+        Program::Kernel(_) | Program::Trace(_) => true,
     }
 }
 

@@ -230,12 +230,13 @@ impl<'a> Ready<'a> {
             if is_first {
                 output::after_program(to_json(result))?;
             }
-        } else if self.live.is_emulated {
-            summary::print(run, result, self.live.config.cache.capacity());
-        } else {
+        } else if !self.live.is_emulated {
             errln!("sluice: no device was emulated; {:.2} s", run.wall_s);
+        } else if !warn::is_unused(run, result) {
+            summary::print(run, result, self.live.config.cache.capacity());
         }
         if self.live.is_emulated {
+            warn::of_unused(run, result);
             warn::of_run(run);
             warn::of_sampling(result, args.sample_hits);
             warn::of_late(result);

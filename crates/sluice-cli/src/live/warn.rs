@@ -109,6 +109,23 @@ pub fn of_run(result: &Run<'_>) {
     }
 }
 
+/// Whether QEMU ended badly before its guest used the device, as it does for arguments that it
+/// refuses.
+pub fn is_unused(run: &Run<'_>, result: &LiveRun) -> bool {
+    let is_bad = matches!(run.exit, Exit::Code(code) if code != 0);
+    result.kind == LiveKind::Vm && run.sum(Counter::Traps) == 0 && is_bad
+}
+
+/// Its figures look like those of a guest that leaves the device alone.
+pub fn of_unused(run: &Run<'_>, result: &LiveRun) {
+    if let (true, Exit::Code(code)) = (is_unused(run, result), run.exit) {
+        errln!(
+            "sluice: QEMU ended with status {code} before its guest touched the device: there is \
+             no result of a guest"
+        );
+    }
+}
+
 /// Figures of nothing look like those of a fast device.
 fn of_nothing(traps: u64, place: &str, is_full: bool) {
     // A guest may leave its device alone. Of a full device another line says why.

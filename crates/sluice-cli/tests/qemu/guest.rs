@@ -248,6 +248,28 @@ fn a_part_of_a_guest_is_chosen_by_its_marks() {
     }
 }
 
+/// There was a table of zeros, and an object.
+#[test]
+fn a_qemu_that_executes_nothing_has_no_figures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace");
+    let record = ["--record", trace.to_str().expect("plain letters")];
+    for (how, message) in [
+        (&["--simulate"][..], "there is no result"),
+        (&record, "before it executed anything"),
+    ] {
+        let mut command = sluice();
+        command.args(["vm", "--json"]).args(how);
+        command.args(["--", "-display", "none", "-kernel", "/no/such/kernel"]);
+        let out = command.output().expect("sluice");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains("/no/such/kernel"), "{said}");
+        assert!(said.contains(message), "{said}");
+        assert!(out.stdout.is_empty(), "{out:?}");
+    }
+}
+
 #[test]
 fn a_node_of_a_guest_is_the_simulated_device() {
     let guest = guest(&["-DNODE"]);

@@ -43,13 +43,54 @@ const REFUSED: [(&str, &str); 10] = [
 const NOTHING: &str = "nothing to boot; give --demo, or QEMU's own arguments after `--`, such as \
                        -drive file=disk.qcow2,if=virtio";
 
+/// Options of QEMU's that bring nothing to boot, and nobody who could add something later, with the
+/// number of their values. What is not here may do either.
+const BOOT_NOTHING: [(&str, usize); 26] = [
+    ("nographic", 0),
+    ("snapshot", 0),
+    ("nodefaults", 0),
+    ("no-user-config", 0),
+    ("no-reboot", 0),
+    ("no-shutdown", 0),
+    ("no-acpi", 0),
+    ("no-hpet", 0),
+    ("no-fd-bootchk", 0),
+    ("full-screen", 0),
+    ("usb", 0),
+    ("smp", 1),
+    ("cpu", 1),
+    ("display", 1),
+    ("vga", 1),
+    ("vnc", 1),
+    ("k", 1),
+    ("serial", 1),
+    ("parallel", 1),
+    ("name", 1),
+    ("uuid", 1),
+    ("rtc", 1),
+    ("icount", 1),
+    ("seed", 1),
+    ("action", 1),
+    ("pidfile", 1),
+];
+/// Values for which QEMU prints a list and ends.
+const LISTS: [&str; 2] = ["help", "?"];
+
 impl Given {
     /// Refuses a machine that has nothing to start from: it would wait for ever.
     pub fn check_boots(&self) -> Result<(), Error> {
-        match self.rest.is_empty() {
-            true => Err(Error::unfit("vm", NOTHING)),
-            false => Ok(()),
+        let mut words = self.rest.iter();
+        while let Some(word) = words.next() {
+            let Some((_, values)) = BOOT_NOTHING.iter().find(|(name, _)| *name == bare(word))
+            else {
+                return Ok(());
+            };
+            let mut values = words.by_ref().take(*values);
+            if values.any(|value| LISTS.contains(&value.as_str())) {
+                return Ok(());
+            }
         }
+        Err(Error::unfit("vm", NOTHING))
     }
 
     /// Refuses what the demo has of its own: QEMU would take its, and say nothing.
@@ -77,8 +118,7 @@ impl Given {
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let name = arg.strip_prefix('-').unwrap_or("");
-            let name = name.strip_prefix('-').unwrap_or(name);
+            let name = bare(arg);
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
                 return Err(Error::unfit(format!("bad QEMU argument `{arg}`"), why));
             }
@@ -97,6 +137,12 @@ impl Given {
         }
         Ok(given)
     }
+}
+
+/// The name of an option; nothing of a word that is none.
+fn bare(word: &str) -> &str {
+    let name = word.strip_prefix('-').unwrap_or("");
+    name.strip_prefix('-').unwrap_or(name)
 }
 
 fn value<'a>(option: &'static str, value: Option<&'a String>) -> Result<&'a String, Error> {
@@ -178,6 +224,31 @@ mod tests {
         assert_eq!(parse("-smp 65536").unwrap().cpus, 65_536);
         let none = parse("").unwrap();
         assert_eq!((none.memory, none.cpus), (None, 1));
+    }
+
+    #[test]
+    fn a_machine_boots_from_what_may_bring_something() {
+        let boots = |text: &str| parse(text).unwrap().check_boots().is_ok();
+        for text in [
+            "",
+            "-m 2G -smp 2",
+            "-snapshot",
+            "--nographic -serial stdio",
+            "-display none -cpu",
+        ] {
+            assert!(!boots(text), "{text}");
+        }
+        for text in [
+            "-nographic -hda disk",
+            "-snapshot disk.qcow2",
+            "-display none -kernel k",
+            "-nographic -qmp stdio",
+            "-cpu help",
+            "-version",
+            "-nographic -an-option-of-a-newer-one",
+        ] {
+            assert!(boots(text), "{text}");
+        }
     }
 
     #[test]

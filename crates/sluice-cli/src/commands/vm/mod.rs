@@ -78,7 +78,10 @@ fn run_with(args: &VmArgs, others: &[Other]) -> Result<ExitCode, Error> {
         outln!("{}", shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    given.check_boots()?;
+    // A guest may have been installed on a device that is kept.
+    if !(args.disk && vm.live.persistence.is_some()) {
+        given.check_boots()?;
+    }
     let terminal = Terminal::keep();
     let about = vm.about();
     let (ready, memory) = prepare(vm.live, vm.others, vm.memory)?;

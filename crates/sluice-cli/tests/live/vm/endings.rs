@@ -2,7 +2,7 @@
 
 use super::my_turn;
 use super::several::stand_in;
-use crate::sluice::{Running, Sluice};
+use crate::sluice::{Running, Sluice, finish};
 use std::time::{Duration, Instant};
 
 /// Far more than either takes, for a busy machine.
@@ -78,6 +78,26 @@ fn qemu_ends_with_the_command_and_so_does_its_session() {
     await_some(SOON, "its session is left", || {
         (!session.exists()).then_some(())
     });
+}
+
+/// The report had no traps, as that of a guest which leaves its device alone.
+#[test]
+fn a_qemu_that_refuses_its_arguments_has_no_figures() {
+    for (arguments, named) in [
+        (&["-no-such-option"][..], "-no-such-option"),
+        (&["-kernel", "/no/such/kernel"], "/no/such/kernel"),
+    ] {
+        let mut command = Sluice::command();
+        command.args(["vm", "--accel", "tcg", "--", "-display", "none"]);
+        let out = finish(command.args(arguments));
+        assert_eq!(out.status.code(), Some(1), "{out:#?}");
+        let lines: Vec<&str> = out.stderr.lines().collect();
+        let [theirs, ours] = lines[..] else {
+            panic!("{out:#?}");
+        };
+        assert!(theirs.contains(named), "{out:#?}");
+        assert!(ours.contains("QEMU ended with status 1"), "{out:#?}");
+    }
 }
 
 /// Ctrl-C that this command alone was sent ended nothing: it ignored what it had to pass on.

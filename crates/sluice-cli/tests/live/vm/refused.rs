@@ -156,15 +156,18 @@ fn a_full_shared_memory_is_told_before_qemu_starts() {
     assert!(!folder.path().join("mark").exists(), "it was started");
 }
 
-/// QEMU would show a firmware without a disk until somebody ends it.
+/// QEMU would show a firmware without a disk until somebody ends it, also where it has arguments of
+/// which none is a disk.
 #[test]
 fn a_machine_with_nothing_to_boot_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let qemu = fake_qemu(folder.path(), "QEMU emulator version 9.0.0");
-    refused_vm(
-        &format!("--qemu {qemu}"),
-        &["nothing to boot", "--demo", "-drive"],
-    );
+    for arguments in ["", " -- -snapshot", " -- -m 1G -nographic"] {
+        refused_vm(
+            &format!("--qemu {qemu}{arguments}"),
+            &["nothing to boot", "--demo", "-drive"],
+        );
+    }
     assert!(!folder.path().join("mark").exists(), "it was started");
 }
 
