@@ -9,6 +9,7 @@ use sluice_abi::{
     Request, Ring, Submission,
 };
 use sluice_region::{Mapping, futex_wait, futex_wake, is_running, is_stopped};
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::*;
@@ -82,9 +83,13 @@ impl Connection {
             }
             std::thread::sleep(GUEST_LOOK_MAX);
         }
-        let is_alive = || match is_alive(&place, &view) {
-            true => Ok(place.side),
-            false => Err(Error::Gone),
+        let stop = RefCell::new(Stop::default());
+        let is_alive = || match (is_alive(&place, &view), place.side) {
+            (false, _) => Err(Error::Gone),
+            (true, Side::Host) if stop.borrow_mut().is_too_long(place.pid) => {
+                Err(Error::Stopped(place.pid))
+            }
+            (true, side) => Ok(side),
         };
         let claimed = claim(&file, ring(&map), &is_alive);
         let (at, client) = claimed.map_err(|why| match place.side {

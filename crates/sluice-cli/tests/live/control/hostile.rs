@@ -125,20 +125,20 @@ fn policies_come_and_go_without_end() {
     rig.quit();
 }
 
-/// A command to a process that was stopped ends, and says what may be wrong.
+/// A command to a process that was stopped ends, and says what may be wrong. It waited longer for a
+/// channel than for an answer: 5 s instead of 2.
 #[test]
 fn a_stopped_process_is_not_waited_for_without_end() {
     let rig = Rig::start("event", &[]);
     stop(rig.pid as i32);
-    let began = Instant::now();
-    let out = rig.ctl_outcome(&["stats"]);
-    assert_eq!(out.status.code(), Some(2), "{out:#?}");
-    assert!(out.stderr.contains("stopped"), "{out:#?}");
-    assert!(
-        began.elapsed() < Duration::from_secs(100),
-        "{:?}",
+    let mut took = (0..5).map(|_| {
+        let began = Instant::now();
+        let out = rig.ctl_outcome(&["stats"]);
+        assert_eq!(out.status.code(), Some(2), "{out:#?}");
+        assert!(out.stderr.contains("stopped"), "{out:#?}");
         began.elapsed()
-    );
+    });
+    assert!(took.any(|time| time < Duration::from_secs(5)));
     // SAFETY: the program of our own child.
     unsafe { libc::kill(rig.pid as i32, libc::SIGCONT) };
     rig.quit();
