@@ -113,9 +113,9 @@ fn each_signal_that_asks_for_an_end_reaches_qemu() {
         // Since then it has a QEMU to pass signals to.
         await_some(LIMIT, "it has started nothing", || {
             let text = std::fs::read_to_string(&status).ok()?;
-            let ignored = text.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-            let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
-            (ignored & 1 << (libc::SIGQUIT - 1) != 0).then_some(())
+            let handled = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            let handled = u64::from_str_radix(handled.trim(), 16).ok()?;
+            (handled & 1 << (libc::SIGQUIT - 1) != 0).then_some(())
         });
         // SAFETY: no pointers; the process is our own child.
         unsafe { libc::kill(running.id(), signal) };
