@@ -151,10 +151,8 @@ impl<O: Observer> Back<O> {
     /// Writes the page, to where the host wants it. Nobody waits for the program. Says whether the
     /// device has it: flash may refuse it.
     pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) -> bool {
-        match self.buffer.is_some() {
-            true => self.gather(at, lpn, placement, Back::post, stats).is_some(),
-            false => self.program(at, Written::new(lpn, placement), stats),
-        }
+        self.write_by(Back::post, at, Written::new(lpn, placement), stats)
+            .is_some()
     }
 
     /// Writes the page to where the host wants it, and says when the device has a place for it: at
@@ -167,19 +165,28 @@ impl<O: Observer> Back<O> {
         placement: Placement,
         stats: &mut Stats,
     ) -> Option<Ps> {
-        match self.buffer.is_some() {
-            true => self.gather(at, lpn, placement, Back::program_held, stats),
-            false => self.program_held(at, Written::new(lpn, placement), stats),
-        }
+        self.write_by(Back::program_held, at, Written::new(lpn, placement), stats)
     }
 
     /// Writes the page, and says when its place is free for another: when it, or what makes room
     /// for it in the write buffer, has been programmed. `None` if flash refuses it.
     pub fn write_awaited(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Option<Ps> {
-        let placement = Placement::default();
+        let page = Written::new(lpn, Placement::default());
+        self.write_by(Back::program_awaited, at, page, stats)
+    }
+
+    /// Programs the page by `program`, or puts it into the write buffer.
+    #[inline]
+    fn write_by(
+        &mut self,
+        program: Program<O>,
+        at: Ps,
+        page: Written,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
         match self.buffer.is_some() {
-            true => self.gather(at, lpn, placement, Back::program_awaited, stats),
-            false => self.program_awaited(at, Written::new(lpn, placement), stats),
+            true => self.gather(program, at, page, stats),
+            false => program(self, at, page, stats),
         }
     }
 
@@ -188,20 +195,19 @@ impl<O: Observer> Back<O> {
     /// pages that flash refuses.
     fn gather(
         &mut self,
-        at: Ps,
-        lpn: Lpn,
-        placement: Placement,
         program: Program<O>,
+        at: Ps,
+        page: Written,
         stats: &mut Stats,
     ) -> Option<Ps> {
         let buffer = self.buffer.as_mut()?;
-        let Some(is_saved) = buffer.take(lpn, placement) else {
+        let Some(is_saved) = buffer.take(page.lpn, page.placement) else {
             stats.writes_refused += 1;
             return None;
         };
         stats.write_buffer_saved += u64::from(is_saved);
         let due = buffer.due();
-        self.observer.gathered(lpn);
+        self.observer.gathered(page.lpn);
         let mut done_at = at;
         for _ in 0..due {
             match self.program_oldest(at, program, stats) {
